@@ -37,7 +37,7 @@ from unspool.nn import (
     TransformerSeqDecoder,
 )
 from unspool.nn.multihead import MultiHeadAttention
-from unspool.search import Rules, beam, greedy
+from unspool.search import SearchRules, beam, greedy
 from unspool.search.packed import PackedSearch
 
 BEGIN, END, PLACES = 1, 2, 20
@@ -65,7 +65,7 @@ Search = Callable[[Tensor], list[list[int]]]  # (B, S) -> the tokens of the best
 
 
 def ours(model: Model, decoder: Any, *, width: int, tokens: int) -> Search:
-    rules = Rules(end=END, max_length=tokens, min_length=tokens, forbidden=(0,))
+    rules = SearchRules(end=END, max_length=tokens, min_length=tokens, forbidden=(0,))
 
     def search(ids: Tensor) -> list[list[int]]:
         with torch.inference_mode():

@@ -36,7 +36,7 @@ from unspool import native
 from unspool.nn.encoder import Encoded
 from unspool.nn.masks import keep_mask
 from unspool.nn.recurrent_decoder import RecurrentDecoder
-from unspool.search import Rules, beam, greedy
+from unspool.search import SearchRules, beam, greedy
 from unspool.search.packed import PackedRecurrentSearch
 
 TORCH, JOEY, LOOP, NATIVE = "torch", "JoeyNMT", "loop", "native"
@@ -214,7 +214,7 @@ def searching(cell: str, sizes: Sizes, *, batch: int, width: int, tokens: int) -
         sizes.vocab, memory=sizes.memory, embedding=sizes.hidden, cell=cell, hidden=sizes.hidden
     ).eval()
     packed = PackedRecurrentSearch(decoder)
-    rules = Rules(end=END, max_length=tokens, min_length=tokens, forbidden=(0, BEGIN))
+    rules = SearchRules(end=END, max_length=tokens, min_length=tokens, forbidden=(0, BEGIN))
     first = torch.full((batch,), BEGIN)
 
     def search(model: Any) -> Any:

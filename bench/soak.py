@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from unspool.nn import CELLS, Encoded, Recurrent, TransformerOptions, TransformerSeqDecoder
-from unspool.search import Rules, beam
+from unspool.search import SearchRules, beam
 from unspool.search.packed import PackedSearch
 
 MOST_GROWTH = 20e6  # bytes
@@ -51,7 +51,7 @@ def decoder_case(threads: int, as_bytes: bool) -> Callable[[], Tensor]:
     torch.manual_seed(1)
     decoder = TransformerSeqDecoder(50, TransformerOptions(64, 4, layers=2)).eval()
     packed, memory = PackedSearch(decoder, as_bytes=as_bytes), torch.randn(5, 7, 64)
-    rules, first = Rules(end=1, max_length=12), torch.zeros(5, dtype=torch.int64)
+    rules, first = SearchRules(end=1, max_length=12), torch.zeros(5, dtype=torch.int64)
 
     def run() -> Tensor:
         torch.set_num_threads(threads)

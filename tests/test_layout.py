@@ -5,6 +5,7 @@ A string counts where it is the name and nothing else; help texts and docstrings
 """
 
 import ast
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -77,3 +78,12 @@ def test_no_class_of_a_task_outside_of_tasks() -> None:
 
 def test_no_kind_of_field_where_any_may_come() -> None:
     assert violations(outside(*FOR_A_FIELD), names, FIELD_CLASSES) == {}
+
+
+def test_every_class_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for module in MODULES:
+        for node in ast.parse(MODULES[module].read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(module)
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}

@@ -14,7 +14,7 @@ import unspool
 from unspool.api import auto
 from unspool.api.auto import seconds_of
 from unspool.api.settings import make_config
-from unspool.api.tried import Tried, best_mean, standard_error
+from unspool.api.tried import TriedModel, best_mean, standard_error
 from unspool.config.resolve import changed
 from unspool.errors import ConfigError, UserError
 from unspool.training.checkpoint import Counters
@@ -123,13 +123,13 @@ def test_it_answers_with_the_mean_of_its_members(ensemble) -> None:
     np.testing.assert_allclose(own, np.mean(each, 0), rtol=1e-5, atol=1e-6)
 
 
-def held_out(run, name: str, right: int, sure: float, rows: int = 100) -> Tried:
+def held_out(run, name: str, right: int, sure: float, rows: int = 100) -> TriedModel:
     """A model whose first `right` rows are right; all with the probability `sure`."""
     truth = np.arange(rows) % 2
     given = np.where(np.arange(rows) < right, truth, 1 - truth)
     scores = np.log(np.where(given[:, None] == np.arange(2), sure, 1 - sure)).astype(np.float32)
     metrics = type(run.task)(run.task.config, run.task.fields).figures(scores, truth)
-    return Tried(name, [run], scores, truth, metrics, 1.0)
+    return TriedModel(name, [run], scores, truth, metrics, 1.0)
 
 
 def test_the_loss_decides_between_means_that_are_as_good(ensemble) -> None:
@@ -140,7 +140,7 @@ def test_the_loss_decides_between_means_that_are_as_good(ensemble) -> None:
     best = held_out(run, "best", 80, 0.9)
     assert best.metrics["accuracy"] == 0.8
 
-    def kept(*others: Tried) -> list[str]:
+    def kept(*others: TriedModel) -> list[str]:
         return [own.name for own in best_mean([best, *others])]
 
     assert kept(held_out(run, "calibrated", 80, 0.8)) == ["calibrated"]

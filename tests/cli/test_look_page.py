@@ -83,7 +83,7 @@ def test_the_n_grams_of_a_corpus(unspool, reviews, opened, monkeypatch, tmp_path
     train(reviews, model="cnn", out=run, epochs=1, filters=2, embedding=8, threads=1)
     seen = []
 
-    class Seen(page.Look):
+    class Seen(page.LookPage):
         def __init__(self, subject, *given) -> None:
             seen.append(subject)
             super().__init__(subject, *given)

@@ -14,7 +14,7 @@ from unspool.config import DataConfig
 from unspool.data.read.delimited import Csv
 from unspool.tasks.planner import open_plan
 from unspool.text import open_vocabulary
-from unspool.text.open_vocabulary import OpenWords, Rules
+from unspool.text.open_vocabulary import OpenWords, TokenRules
 
 WORDS = ["alpha", "Beta", "gamma", "delta,", "epsilon.", "Zeta!", "é日本", "naïve", "it's"]
 
@@ -88,7 +88,7 @@ def test_open_words_equal_the_tokenizer(found: list[str]) -> None:
     from unspool.text.vocab import Vocab
 
     for newlines in (False, True):
-        rules = Rules("word", "nfc", True, "punctuation", newlines)
+        rules = TokenRules("word", "nfc", True, "punctuation", newlines)
         encoder = OpenWords(rules)
         ids, lengths = encoder.encode(found)
         tokenizer = WordTokenizer(Vocab.of([]), normalizer=rules.normalizer, newlines=newlines)
@@ -99,7 +99,7 @@ def test_open_words_equal_the_tokenizer(found: list[str]) -> None:
 
 def test_word_types_are_bounded(monkeypatch) -> None:
     monkeypatch.setattr(open_vocabulary, "MOST_TYPES", 4)
-    encoder = OpenWords(Rules("word", "nfc", False, "space", False))
+    encoder = OpenWords(TokenRules("word", "nfc", False, "space", False))
     ids, _ = encoder.encode(["a b c d e a"])
     assert [encoder.types[i] for i in ids] == ["a", "b", "c", "<unk>", "<unk>", "a"]
 

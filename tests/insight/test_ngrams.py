@@ -10,7 +10,7 @@ from small_tasks import make_task
 from unspool.api.settings import make_config
 from unspool.data.part import Part
 from unspool.insight.ngrams import distinct_windows, top_ngrams
-from unspool.nn.convolution import Filters
+from unspool.nn.convolution import WidthFilters
 from unspool.nn.models.classifier import Classifier
 from unspool.tasks import Task, build_model
 from unspool.text.tokenizers import WordTokenizer
@@ -36,7 +36,7 @@ def make(labels=("neg", "pos"), **settings) -> tuple[Task, Classifier, Part]:
 
 def test_windows_are_distinct_and_counted() -> None:
     _, _, part = make()
-    windows, counts = distinct_windows(part["text"], Filters(1, 1, 3))
+    windows, counts = distinct_windows(part["text"], WidthFilters(1, 1, 3))
     found = {tuple(window): count for window, count in zip(windows.tolist(), counts.tolist())}
     slow: dict[tuple[int, ...], int] = {}
     for ids in documents(part):

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from unspool import native
 from unspool.native import attention_operator, operator
-from unspool.native.attention_weights import Source
-from unspool.native.decoder import Memory, PackedDecoder, Shape
+from unspool.native.attention_weights import SourceWeights
+from unspool.native.decoder import CrossMemory, DecoderShape, PackedDecoder
 from unspool.native.recurrence import KernelWeights, Stepper
 from unspool.native.recurrent_search import RecurrentSearch
 from unspool.nn.encoder import Encoded
@@ -174,7 +174,7 @@ def test_arrays_of_a_recurrent_search_are_checked() -> None:
         weights, V, b = decoder.native_weights(), decoder.output.matrix(), decoder.output.b
         search = RecurrentSearch(weights, V, b, E=H, D=H, A=H)
         y, state = torch.zeros(2, H), torch.zeros(2, 2, H)
-        source = Source.of(torch.zeros(2, 3, H), torch.zeros(2, 3, H), None, None)
+        source = SourceWeights.of(torch.zeros(2, 3, H), torch.zeros(2, 3, H), None, None)
         search.step(y, state, source)
         with pytest.raises(TypeError, match=r"takes state as .* \(Q, R, H\) = \(2, 2, 16\)"):
             search.step(y, state[:1], source)
@@ -189,7 +189,7 @@ def test_arrays_of_a_recurrent_search_are_checked() -> None:
 
 
 def test_arrays_of_a_packed_transformer_are_checked() -> None:
-    shape = Shape(1, H, 2, H, 32, True, False, "relu", 1e-5)
+    shape = DecoderShape(1, H, 2, H, 32, True, False, "relu", 1e-5)
     square, row = torch.zeros(H, H), torch.zeros(H)
     layer = {"W_qkv": torch.zeros(3 * H, H), "b_qkv": torch.zeros(3 * H)}
     for name in ("W_o", "cross_W_q", "cross_W_o", "W_1", "W_2"):
@@ -208,7 +208,11 @@ def test_arrays_of_a_packed_transformer_are_checked() -> None:
     with pytest.raises(ValueError, match="the weights of each layer"):
         make([layer, layer])
     packed, keep = make([layer]), torch.ones(1, 3, dtype=torch.bool)
-    memory, past, x = Memory((torch.zeros(1, 3, 2 * H),), keep), packed.start(1), torch.zeros(1, H)
+    memory, past, x = (
+        CrossMemory((torch.zeros(1, 3, 2 * H),), keep),
+        packed.start(1),
+        torch.zeros(1, H),
+    )
     past = packed.step(x, past, memory).past
     with pytest.raises(TypeError, match="takes x as contiguous float32"):
         packed.step(x.double(), past, memory)

@@ -15,7 +15,7 @@ from unspool.nn.copying import CopyOutput, CopyTable, copy_shares, coverage_loss
 from unspool.nn.decoders import Decoder, Targets, TransformerSeqDecoder
 from unspool.nn.encoder import Copies, Encoded
 from unspool.nn.recurrent_decoder import RecurrentDecoder
-from unspool.search import Rules, beam
+from unspool.search import SearchRules, beam
 from unspool.search.packed import PackedRecurrentSearch, PackedSearch
 
 VOCAB, SIZE, FAR = 11, 16, 10**12
@@ -208,7 +208,7 @@ def test_searches_by_kernels_are_the_same(form: str) -> None:
     else:
         assert isinstance(decoder, TransformerSeqDecoder)
         packed = PackedSearch(decoder)
-    rules, first = Rules(end=3, max_length=7, forbidden=(0, 2)), torch.tensor([2, 2])
+    rules, first = SearchRules(end=3, max_length=7, forbidden=(0, 2)), torch.tensor([2, 2])
     found = []
     for each in (decoder, packed):
         with torch.inference_mode():

@@ -16,7 +16,7 @@ from unspool.nn.efficientnet import (
     STAGES,
     EfficientNetLite0,
     EncoderInput,
-    Filters,
+    SamePaddedConv2d,
     folded,
 )
 
@@ -64,7 +64,7 @@ def test_a_folded_norm_is_the_norm() -> None:
 
 @pytest.mark.parametrize(("size", "side", "step"), [(7, 3, 2), (8, 5, 2), (9, 5, 1), (6, 3, 2)])
 def test_padding_keeps_the_size(size: int, side: int, step: int) -> None:
-    found = Filters(1, 1, side, stride=step)(torch.ones(1, 1, size, size + 1))
+    found = SamePaddedConv2d(1, 1, side, stride=step)(torch.ones(1, 1, size, size + 1))
     assert found.shape[2:] == (-(-size // step), -(-(size + 1) // step))
 
 

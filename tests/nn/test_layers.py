@@ -313,7 +313,7 @@ def test_names_of_nn_are_there_on_first_use() -> None:
 
     from unspool import nn as layers
 
-    at_once = ["Tap", "Trace", "record", "taps"]
+    at_once = ["Tap", "TapTrace", "record", "taps"]
     later = [name for names in layers._HOMES.values() for name in names.split()]
     assert sorted(at_once + later) == sorted(layers.__all__)
     assert not any(isinstance(getattr(layers, name), ModuleType) for name in layers.__all__)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from rounding import same
 from unspool.errors import ConfigError
-from unspool.nn.cache import Growing
+from unspool.nn.cache import GrowingCache
 from unspool.nn.dot_product import SlidingWindow
 from unspool.nn.linear_attention import LinearAttention
 from unspool.nn.masks import causal_mask, keep_mask
@@ -211,7 +211,7 @@ def test_many_heads_say_what_does_not_fit() -> None:
 def test_growing_keeps_what_was() -> None:
     rows = torch.arange(200.0).view(1, 1, 200, 1)
     with torch.no_grad():
-        states = [Growing(rows[:, :, :1])]
+        states = [GrowingCache(rows[:, :, :1])]
         for t in range(1, 200):
             states.append(states[-1].append(rows[:, :, t : t + 1]))
         assert len({state.value.data_ptr() for state in states}) < 10  # storages, not copies
@@ -223,7 +223,7 @@ def test_growing_keeps_what_was() -> None:
 
 def test_growing_selects_rows() -> None:
     with torch.no_grad():
-        start = Growing(torch.arange(3.0).view(3, 1, 1, 1)).append(torch.ones(3, 1, 1, 1))
+        start = GrowingCache(torch.arange(3.0).view(3, 1, 1, 1)).append(torch.ones(3, 1, 1, 1))
         chosen = start.select(torch.tensor([2, 2])).append(torch.zeros(2, 1, 1, 1))
     assert chosen.value.flatten(1).tolist() == [[2, 1, 0], [2, 1, 0]]
     assert start.value.flatten(1).tolist() == [[0, 1], [1, 1], [2, 1]]
@@ -232,7 +232,7 @@ def test_growing_selects_rows() -> None:
 def test_growing_moves_between_modes() -> None:
     x = torch.ones(1, 1, 1, 1)
     with torch.inference_mode():
-        state = Growing(x).append(x)
+        state = GrowingCache(x).append(x)
     with torch.no_grad():
         state = state.append(x).append(x)
     leaf = x.clone().requires_grad_()

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from unspool.nn import (
     Recurrent,
     Tap,
-    Trace,
+    TapTrace,
     TransformerEncoder,
     TransformerOptions,
     record,
@@ -152,7 +152,7 @@ def test_a_thread_records_what_passes_in_it_alone(kind: str) -> None:
         tapped = model(x[1], lengths).outputs
     inside, done = Event(), Event()
 
-    def watched() -> list[tuple[Tensor, Trace]]:
+    def watched() -> list[tuple[Tensor, TapTrace]]:
         found = []
         for _ in range(times):
             with record(model) as own:

@@ -76,7 +76,7 @@ def test_the_answer_of_the_page(subject) -> None:
 
 def test_the_view(subject, tmp_path: Path) -> None:
     """A saved page has it, with its numbers."""
-    from unspool.page.look import Look
+    from unspool.page.look import LookPage
 
-    Look(subject, None, "picture").save(tmp_path / "page.html")
+    LookPage(subject, None, "picture").save(tmp_path / "page.html")
     assert '"picture"' in (tmp_path / "page.html").read_text()

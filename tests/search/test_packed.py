@@ -11,7 +11,7 @@ from torch import Tensor
 from rounding import same
 from unspool import native
 from unspool.nn import Encoded, RecurrentDecoder, TransformerOptions, TransformerSeqDecoder
-from unspool.search import Rules, beam, greedy
+from unspool.search import SearchRules, beam, greedy
 from unspool.search.packed import PackedSearch, unsupported_reason
 
 if native.INSTRUCTIONS is None:
@@ -140,7 +140,7 @@ def test_searches_find_the_same() -> None:
     reference = decoder_of()
     packed = PackedSearch(reference)
     encoded = sources(4)
-    first, rules = torch.full((4,), 2), Rules(end=3, max_length=12)
+    first, rules = torch.full((4,), 2), SearchRules(end=3, max_length=12)
     wanted = greedy(reference, reference.start(encoded), first, rules)
     found = greedy(packed, packed.start(encoded), first, rules)
     assert [h.tokens for h in found] == [h.tokens for h in wanted]

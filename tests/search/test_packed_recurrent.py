@@ -10,7 +10,7 @@ import torch
 from unspool import native
 from unspool.nn.encoder import Encoded
 from unspool.nn.recurrent_decoder import RecurrentDecoder
-from unspool.search import Rules, beam, greedy
+from unspool.search import SearchRules, beam, greedy
 from unspool.search.packed import PackedRecurrentSearch
 
 pytestmark = pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
@@ -71,7 +71,7 @@ def test_steps_and_selection_are_the_same(form: str) -> None:
 def test_searches_find_the_same(form: str, threads: int) -> None:
     decoder = decoder_of(form)
     given, first = encoded(decoder), torch.ones(B, dtype=torch.int64)
-    rules = Rules(end=2, max_length=12, forbidden=(0,))
+    rules = SearchRules(end=2, max_length=12, forbidden=(0,))
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

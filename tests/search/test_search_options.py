@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 import torch
 
-from unspool.search import Rules, beam, greedy, length_penalty, repeats, sample
+from unspool.search import SearchRules, beam, greedy, length_penalty, repeats, sample
 
 END = 3
 NOTHING: Any = None  # the options are looked at before the decoder is
 
 
 def call(options: dict[str, Any]) -> None:
-    first, rules = torch.tensor([0]), Rules(end=END, max_length=4)
+    first, rules = torch.tensor([0]), SearchRules(end=END, max_length=4)
     if "max_length" in options:
-        Rules(end=END, **options)
+        SearchRules(end=END, **options)
     elif "width" in options:
         beam(NOTHING, None, first, rules, **options)
     else:
@@ -49,7 +49,7 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
 
 def test_one_first_token_a_sentence() -> None:
     with pytest.raises(ValueError, match=r"first must be integers \(batch,\)"):
-        greedy(NOTHING, None, torch.tensor([[0]]), Rules(end=END, max_length=4))
+        greedy(NOTHING, None, torch.tensor([[0]]), SearchRules(end=END, max_length=4))
 
 
 def test_repeats() -> None:

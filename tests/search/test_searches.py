@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from unspool.search import Hypothesis, Rules, beam, greedy, length_penalty, sample
+from unspool.search import Hypothesis, SearchRules, beam, greedy, length_penalty, sample
 
 V, END, START = 4, 3, 0
-RULES = Rules(end=END, max_length=4)
+RULES = SearchRules(end=END, max_length=4)
 
 
 class Markov(NamedTuple):
@@ -58,7 +58,7 @@ def first(batch: int) -> Tensor:
     return torch.full((batch,), START)
 
 
-def enumerate_all(toy: Toy, place: int, rules: Rules, alpha: float) -> list[Hypothesis]:
+def enumerate_all(toy: Toy, place: int, rules: SearchRules, alpha: float) -> list[Hypothesis]:
     """Every sentence that the rules allow, the best first."""
 
     def allowed(tokens: tuple[int, ...]) -> bool:
@@ -87,18 +87,20 @@ def same(a: list[Hypothesis], b: list[Hypothesis]) -> None:
 
 CASES = [
     RULES,
-    Rules(end=END, max_length=4, min_length=3),
-    Rules(end=END, max_length=4, min_length=4),
-    Rules(end=END, max_length=4, no_repeat_ngram=1),
-    Rules(end=END, max_length=4, min_length=4, no_repeat_ngram=1),  # which cannot be had
-    Rules(end=END, max_length=4, no_repeat_ngram=2),
-    Rules(end=END, max_length=4, min_length=2, no_repeat_ngram=2, forbidden=(1,)),
+    SearchRules(end=END, max_length=4, min_length=3),
+    SearchRules(end=END, max_length=4, min_length=4),
+    SearchRules(end=END, max_length=4, no_repeat_ngram=1),
+    SearchRules(end=END, max_length=4, min_length=4, no_repeat_ngram=1),  # which cannot be had
+    SearchRules(end=END, max_length=4, no_repeat_ngram=2),
+    SearchRules(end=END, max_length=4, min_length=2, no_repeat_ngram=2, forbidden=(1,)),
 ]
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
 @pytest.mark.parametrize("rules", CASES)
-def test_a_beam_as_wide_as_everything_finds_the_best_of_all(rules: Rules, alpha: float) -> None:
+def test_a_beam_as_wide_as_everything_finds_the_best_of_all(
+    rules: SearchRules, alpha: float
+) -> None:
     toy = Toy(3)
     found = beam(toy, toy.start([0, 1, 2]), first(3), rules, width=200, best=8, alpha=alpha)
     for place, hypotheses in enumerate(found):
@@ -114,7 +116,7 @@ def test_a_wide_beam_gives_every_sentence_once() -> None:
 
 @pytest.mark.parametrize("rules", CASES)
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
-def test_a_beam_of_one_is_greedy(rules: Rules, alpha: float) -> None:
+def test_a_beam_of_one_is_greedy(rules: SearchRules, alpha: float) -> None:
     toy = Toy(20)
     state = toy.start(list(range(20)))
     wide = beam(toy, state, first(20), rules, width=1, alpha=alpha)
@@ -138,7 +140,7 @@ def test_greedy_takes_the_most_probable_and_scores_as_the_model_does() -> None:
 @pytest.mark.parametrize("alpha", [0.0, 0.8])
 def test_a_batch_is_as_alone(alpha: float) -> None:
     toy = Toy(9)
-    rules = Rules(end=END, max_length=9, no_repeat_ngram=3)
+    rules = SearchRules(end=END, max_length=9, no_repeat_ngram=3)
 
     def search(places: list[int]) -> list[list[Hypothesis]]:
         state = toy.start(places)
@@ -165,7 +167,7 @@ def test_stopping_early_loses_nothing(alpha: float, width: int) -> None:
     counts = []
     for best in {1, width}:
         toy = Toy(40, seed=5, vocab=5)
-        rules = Rules(end=END, max_length=12, min_length=1)
+        rules = SearchRules(end=END, max_length=12, min_length=1)
         found = []
         for early in (True, False):
             toy.rows.clear()
@@ -202,7 +204,7 @@ def test_a_wider_beam_finds_what_greedy_misses() -> None:
 @pytest.mark.parametrize("way", ["greedy", "sample", "beam"])
 def test_the_alignment_is_that_of_the_steps_that_gave_the_tokens(way: str) -> None:
     toy = Toy(6, seed=4)
-    state, rules = toy.start(list(range(6))), Rules(end=END, max_length=6, min_length=2)
+    state, rules = toy.start(list(range(6))), SearchRules(end=END, max_length=6, min_length=2)
     found = {
         "greedy": lambda: [[h] for h in greedy(toy, state, first(6), rules)],
         "sample": lambda: [[h] for h in sample(toy, state, first(6), rules)],
@@ -219,7 +221,7 @@ def test_the_alignment_is_that_of_the_steps_that_gave_the_tokens(way: str) -> No
 def test_the_rows_of_ended_sentences_leave_the_batch() -> None:
     toy = Toy(12, seed=3)
     generator = torch.Generator().manual_seed(1)
-    rules = Rules(end=END, max_length=20)
+    rules = SearchRules(end=END, max_length=20)
     found = sample(toy, toy.start(list(range(12))), first(12), rules, generator=generator)
     steps = [len(h.tokens) + 1 for h in found]  # each token and the end cost a row once
     assert toy.rows == [sum(n > t for n in steps) for t in range(max(steps))]
@@ -236,7 +238,7 @@ def test_sampling_from_the_top_one_is_greedy() -> None:
 
 def test_sampling_follows_the_distribution() -> None:
     toy = Toy(1, sharp=0.7)
-    rules = Rules(end=END, max_length=2)
+    rules = SearchRules(end=END, max_length=2)
     n = 20000
     generator = torch.Generator().manual_seed(11)
     found = sample(toy, toy.start([0] * n), first(n), rules, generator=generator)
@@ -295,7 +297,7 @@ def test_each_sentence_has_its_own_limit(way: str) -> None:
     toy, places, limits = Toy(3, seed=7), [0, 1, 2], (1, 4, 2)
 
     def read(places: list[int], limit: int | tuple[int, ...]) -> list[Hypothesis]:
-        rules = Rules(end=END, max_length=limit, min_length=1)
+        rules = SearchRules(end=END, max_length=limit, min_length=1)
         state = toy.start(places)
         if way == "greedy":
             return greedy(toy, state, first(len(places)), rules)

@@ -17,10 +17,10 @@ from unspool.nn.recurrent import Recurrent
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.nn.taps import record
 from unspool.nn.transformer_blocks import TransformerOptions
-from unspool.search import Hypothesis, Rules, beam, greedy, sample
+from unspool.search import Hypothesis, SearchRules, beam, greedy, sample
 
 V, START, END, B, S, M = 5, 1, 2, 4, 6, 8
-RULES = Rules(end=END, max_length=4, forbidden=(0, START))
+RULES = SearchRules(end=END, max_length=4, forbidden=(0, START))
 LENGTHS = torch.tensor([6, 1, 3, 4])
 FIRST = torch.full((B,), START)
 
@@ -121,7 +121,7 @@ def test_language_models_have_the_same_face() -> None:
     alone = TransformerSeqDecoder(V, TransformerOptions(M, 2), cross=False)
     for decoder, state in ((model, model.start(2)), (alone, alone.start())):
         first = torch.tensor([START, 3])
-        rules = Rules(end=END, max_length=6, no_repeat_ngram=2)
+        rules = SearchRules(end=END, max_length=6, no_repeat_ngram=2)
         assert [len(best) for best in beam(decoder, state, first, rules, width=3, best=3)] == [3, 3]
         walked = greedy(decoder, state, first, rules)
         narrow = beam(decoder, state, first, rules, width=1)

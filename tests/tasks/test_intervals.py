@@ -14,7 +14,7 @@ from unspool.tasks.metrics import (
 )
 from unspool.tasks.multiclass import ClassifyReport
 from unspool.tasks.multilabel import MultilabelReport
-from unspool.tasks.tag.report import PlainReport, SpanReport
+from unspool.tasks.tag.report import PlainReport, TaggedSpanReport
 from unspool.training.fold_report import Fold, FoldsReport
 
 ROWS = np.array([1.0])
@@ -75,7 +75,7 @@ def test_tags_that_are_all_right() -> None:
     plain = PlainReport(tags, tags, known, 0.0, ["A", "B", "C"])
     theirs = binomtest(200, 200).proportion_ci(method="wilson")
     assert plain.interval == pytest.approx((theirs.low, 1))
-    spans = SpanReport(tags, tags, known, 0.0, parse_tags(["O", "S-X", "S-Y"], "iobes"))
+    spans = TaggedSpanReport(tags, tags, known, 0.0, parse_tags(["O", "S-X", "S-Y"], "iobes"))
     assert spans.interval[0] == pytest.approx(wilson_f1(1.0, 300)[0])
     assert 0.98 < spans.interval[0] < 0.999
 

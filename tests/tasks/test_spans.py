@@ -9,7 +9,7 @@ import pytest
 
 from unspool.data.schemes import parse_tags
 from unspool.tasks.metrics import bootstrap_mean, bootstrap_ratio
-from unspool.tasks.tag.report import PlainReport, SpanReport, count_spans, span_score
+from unspool.tasks.tag.report import PlainReport, TaggedSpanReport, count_spans, span_score
 
 NAMES = {
     "iob2": ["O", *(f"{letter}-{kind}" for letter in "BI" for kind in ("LOC", "PER"))],
@@ -57,7 +57,7 @@ def test_a_report_of_spans() -> None:
     truth, guess = draw("iobes", 300, 2)
     marks = parse_tags(NAMES["iobes"], "iobes")
     unknown = [np.zeros(len(tags), dtype=bool) for tags in truth]
-    report = SpanReport(truth, guess, unknown, 0.5, marks)
+    report = TaggedSpanReport(truth, guess, unknown, 0.5, marks)
     hits, guessed, true = count_spans(truth, guess, marks)
     assert report.metrics["f1"] == pytest.approx(2 * hits.sum() / (guessed.sum() + true.sum()))
     low, high = report.interval
@@ -73,7 +73,7 @@ def test_a_report_of_spans() -> None:
 def test_nothing_to_find_and_nothing_found() -> None:
     tags = [np.zeros(3, dtype=np.int64)] * 2
     marks = parse_tags(["O", "S-X"], "iobes")
-    report = SpanReport(tags, tags, [np.zeros(3, dtype=bool)] * 2, 0.0, marks)
+    report = TaggedSpanReport(tags, tags, [np.zeros(3, dtype=bool)] * 2, 0.0, marks)
     assert report.metrics["f1"] == 0
     assert report.metrics["accuracy"] == 1
     assert report.interval == (0, 1)  # nothing is known

@@ -16,7 +16,7 @@ from small_tasks import make_task
 from unspool.api.settings import make_config
 from unspool.config import Config
 from unspool.errors import ConfigError, DataError
-from unspool.tasks.tag.report import PlainReport, SpanReport
+from unspool.tasks.tag.report import PlainReport, TaggedSpanReport
 from unspool.text.tokenizers import CharTokenizer, WordTokenizer
 from unspool.text.vocab import Vocab
 from unspool.text.words import token_spans
@@ -29,7 +29,7 @@ def run(tagger):
 
 def test_spans_are_learnt(run, sentences) -> None:
     report = run.evaluate(sentences)
-    assert isinstance(report, SpanReport)
+    assert isinstance(report, TaggedSpanReport)
     assert report.metrics["f1"] > 0.9
     assert set(report.table) == {"LOC", "PER"}
     stored = json.loads((run.path / "evaluation.json").read_text())

@@ -19,7 +19,7 @@ import torch
 
 from unspool.api.run import Run, load
 from unspool.api.training import begin, data_files, go_on, report_run, write_report
-from unspool.api.tried import Tried, best_mean, mean_scores, rows, table
+from unspool.api.tried import TriedModel, best_mean, mean_scores, rows, table
 from unspool.api.watching import Shown
 from unspool.config import Config
 from unspool.config.resolve import build, changed
@@ -126,8 +126,8 @@ class Search:
         write_report(run, report, part, others)
         return run
 
-    def try_all(self) -> list[Tried]:
-        tried, waiting, left = list[Tried](), dict(self.configs), self.budget
+    def try_all(self) -> list[TriedModel]:
+        tried, waiting, left = list[TriedModel](), dict(self.configs), self.budget
         while waiting:
             name = next(iter(waiting))
             config = waiting.pop(name)
@@ -147,7 +147,7 @@ class Search:
                 waiting = another_seed(tried, self.configs, left)
         return tried
 
-    def try_model(self, name: str, config: Config) -> tuple[Tried | None, float]:
+    def try_model(self, name: str, config: Config) -> tuple[TriedModel | None, float]:
         """On the validation part, or on every fold, and the seconds it took; None: the first fold
         has shown that there is too little time. What was begun before goes on."""
         home, runs, seconds = self.folder.path / "tried" / name, list[Run](), 0.0
@@ -168,7 +168,7 @@ class Search:
                 self.shown.note(f"— {name}: too slow for its time, left out")
                 return None, seconds
             shown = shown._replace(note=lambda text: None)  # the others would say the same
-        return Tried.of(name, runs, seconds), seconds
+        return TriedModel.of(name, runs, seconds), seconds
 
     def train(self, home: RunFolder, config: Config, shown: Shown) -> Run:
         try:
@@ -180,7 +180,7 @@ class Search:
         except Interrupted as stopped:
             raise Interrupted(stopped.number, self.folder.path, stopped.step) from None
 
-    def keep(self, chosen: list[Tried]) -> Run:
+    def keep(self, chosen: list[TriedModel]) -> Run:
         """The models that were chosen as the run of the whole."""
         only = chosen[0]
         if len(chosen) == 1 and self.folds and only.at_once:
@@ -200,7 +200,7 @@ class Search:
             run.keep(best.report)
         return run
 
-    def keep_mean(self, chosen: list[Tried]) -> Run:
+    def keep_mean(self, chosen: list[TriedModel]) -> Run:
         folder, members = self.folder, [run for own in chosen for run in own.runs]
         kind: Any = type(members[0].task)
         task, model = kind.joined([run.task for run in members], [run.model for run in members])
@@ -242,7 +242,7 @@ def out_of_time(run: Run) -> bool:
 
 
 def another_seed(
-    tried: list[Tried], configs: Mapping[str, Config], left: float
+    tried: list[TriedModel], configs: Mapping[str, Config], left: float
 ) -> dict[str, Config]:
     """The best network once more, where there is time for it."""
     networks = [own for own in tried if not own.at_once]

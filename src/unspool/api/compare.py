@@ -28,7 +28,7 @@ from unspool.training.output_folder import claimed, refuse_run
 from unspool.training.progress import Watcher
 
 
-class Row(NamedTuple):
+class ComparisonRow(NamedTuple):
     """One model: its metric over all seeds with a 95 % interval, its size, its cost."""
 
     model: str
@@ -42,7 +42,7 @@ class Row(NamedTuple):
     tokens_per_second: float
 
 
-class Comparison(list[Row]):
+class Comparison(list[ComparisonRow]):
     """The rows, best first; prints as a table, saves as CSV and Markdown."""
 
     part = "test"
@@ -67,7 +67,7 @@ class Comparison(list[Row]):
     def csv(self) -> str:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(Row._fields)
+        writer.writerow(ComparisonRow._fields)
         writer.writerows(self)
         return text.getvalue()
 
@@ -87,7 +87,7 @@ class Comparison(list[Row]):
         ]
 
     @staticmethod
-    def _cells(row: Row) -> list[str]:
+    def _cells(row: ComparisonRow) -> list[str]:
         return [
             row.model,
             f"{row.value:.4f}",
@@ -190,13 +190,13 @@ def compare(
     return table
 
 
-def _row(model: str, runs: list[Run]) -> Row:
+def _row(model: str, runs: list[Run]) -> ComparisonRow:
     reports = [run.report for run in runs if run.report is not None]
     if not reports:
         raise ConfigError("nothing is held out to compare on", remedy="set test_share=0.1")
     low, high = reports[0].interval_over(reports)
     ends = [run.counters for run in runs if run.counters is not None]
-    return Row(
+    return ComparisonRow(
         model,
         runs[0].task.metric,
         float(np.mean([report.metrics[runs[0].task.metric] for report in reports])),
@@ -209,10 +209,10 @@ def _row(model: str, runs: list[Run]) -> Row:
     )
 
 
-def _fold_row(model: str, report: FoldsReport) -> Row:
+def _fold_row(model: str, report: FoldsReport) -> ComparisonRow:
     low, high = report.interval
     seconds = [fold.seconds for fold in report.folds]
-    return Row(
+    return ComparisonRow(
         model,
         report.metric,
         report.metrics[report.metric],

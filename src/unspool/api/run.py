@@ -29,15 +29,15 @@ from unspool.training.log import read_log
 if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.insight.gradients import GradientFlow
     from unspool.insight.saliency import Saliency
-    from unspool.insight.summary import Summary
+    from unspool.insight.summary import ModelSummary
     from unspool.insight.trace import Trace
-    from unspool.page.look import Look
+    from unspool.page.look import LookPage
     from unspool.page.subject import Subject
     from unspool.tasks.compose.answer import Composed
     from unspool.tasks.elmo import WordsInContext
     from unspool.tasks.generate import Generation
     from unspool.tasks.handwrite.answer import Handwritten
-    from unspool.training.card import Comparison
+    from unspool.training.card import BaselineComparison
     from unspool.training.checkpoint import Counters
 
 T = TypeVar("T")
@@ -49,7 +49,9 @@ class Run:
     def __init__(self, folder: RunFolder, task: Task, model: nn.Module) -> None:
         self.folder, self.task, self.model = folder, task, model.eval()
         self.counters: Counters | None = None  # of a run that this process has trained
-        self.comparison: Comparison | None = None  # and its report beside those of simple models
+        self.comparison: BaselineComparison | None = (
+            None  # and its report beside those of simple models
+        )
         self.parts: dict[str, Part] = {}  # of its data
         self._report: Report | None = None
 
@@ -330,7 +332,7 @@ class Run:
         )
 
     @in_python
-    def look(self, text: Any = None, view: str | None = None) -> Look:
+    def look(self, text: Any = None, view: str | None = None) -> LookPage:
         """The page of what the model does with a text: shown in a notebook, `.save(path)` writes it
         as one file, `.serve()` opens it in the browser.
 
@@ -339,9 +341,9 @@ class Run:
         view   ahead (of a forecast), transcript, writing, unrolled, attention, saliency, gradients,
                ngrams, positions, neighbours or training; None: all that this model has
         """
-        from unspool.page.look import Look
+        from unspool.page.look import LookPage
 
-        return Look(self.subject(), text, view)
+        return LookPage(self.subject(), text, view)
 
     def subject(self) -> Subject:
         """What its page shows."""
@@ -350,7 +352,7 @@ class Run:
         return subject_of(self.folder, self.task, self.model)
 
     @in_python
-    def summary(self) -> Summary:
+    def summary(self) -> ModelSummary:
         from unspool.insight.summary import summary_of
 
         return summary_of(self.task, self.model)

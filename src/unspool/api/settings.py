@@ -10,7 +10,7 @@ from unspool.config import SECTIONS, Config, ModelConfig
 from unspool.config.resolve import read_toml, resolve, resolve_data
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError, choose
-from unspool.insight.summary import Summary, summary_of
+from unspool.insight.summary import ModelSummary, summary_of
 from unspool.nn.cells import CELLS, cell_options
 from unspool.tasks import TASKS, build_model
 from unspool.tasks.embedding import check_embedding, vector_settings
@@ -224,7 +224,7 @@ def _flat(config: Config) -> dict[str, Any]:
 
 def summarise_settings(
     task: str | None, model: str | None, *, settings: Mapping[str, Any], classes: int
-) -> Summary:
+) -> ModelSummary:
     """Of the model that `settings` describe, with a full vocabulary; no task: the first."""
     config = make_config(task or next(iter(TASKS)), model, settings=settings)
     refuse_unread_settings(settings, None, [config])

@@ -34,7 +34,7 @@ from unspool.tasks import TASKS, Report, Task, build_model
 from unspool.tasks.contextual import mix_report
 from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
 from unspool.tasks.linear import Fitting
-from unspool.training.card import Comparison, model_card
+from unspool.training.card import BaselineComparison, model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
 from unspool.training.examples import write_examples
 from unspool.training.folder import RunFolder
@@ -306,7 +306,7 @@ def write_report(
     if report is not None:
         report.part = part
         run.keep(report)
-        run.comparison = Comparison(task, report, baselines) if baselines else None
+        run.comparison = BaselineComparison(task, report, baselines) if baselines else None
         more = {} if run.comparison is None else {"baselines": run.comparison.to_json()}
         folder.write_report(report, {**mix_report(run.model), **more})
         for name, figure in fitted_pictures(report.to_json()):

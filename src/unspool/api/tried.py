@@ -15,7 +15,7 @@ MOST_KEPT = 4
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedModel:
     """One kind of model.
 
     runs      one, or one a fold
@@ -32,7 +32,7 @@ class Tried:
     seconds: float
 
     @classmethod
-    def of(cls, name: str, runs: list[Run], seconds: float) -> Tried:
+    def of(cls, name: str, runs: list[Run], seconds: float) -> TriedModel:
         scores = np.concatenate([scores_of(run, "valid") for run in runs])
         truth = np.concatenate([task_of(run).truth(run.parts["valid"]) for run in runs])
         metrics = plain(runs[0]).figures(scores, truth)
@@ -69,15 +69,15 @@ def scores_of(run: Run, part: str) -> np.ndarray:
     return task.scores(run.model, run.parts[part], len(task.outputs)) / task.temperature
 
 
-def mean_scores(kept: list[Tried]) -> np.ndarray:
+def mean_scores(kept: list[TriedModel]) -> np.ndarray:
     return plain(kept[0].runs[0]).averaged([own.scores for own in kept])
 
 
-def mean_metrics(kept: list[Tried]) -> dict[str, float]:
+def mean_metrics(kept: list[TriedModel]) -> dict[str, float]:
     return plain(kept[0].runs[0]).figures(mean_scores(kept), kept[0].truth)
 
 
-def best_mean(tried: list[Tried]) -> list[Tried]:
+def best_mean(tried: list[TriedModel]) -> list[TriedModel]:
     """The best model, and then, one by one, what lowers the loss of the mean of all most, as long
     as its metric does not fall behind the best one by more than chance: means that differ in a few
     rows are told apart by the loss, which depends on all of them."""
@@ -104,7 +104,7 @@ def standard_error(share: float, rows: int) -> float:
     return math.sqrt(share * (1 - share) / rows) if 0 <= share <= 1 else 0.0
 
 
-def rows(tried: list[Tried], chosen: list[Tried]) -> list[dict[str, Any]]:
+def rows(tried: list[TriedModel], chosen: list[TriedModel]) -> list[dict[str, Any]]:
     """For auto.json."""
     return [
         {
@@ -117,7 +117,7 @@ def rows(tried: list[Tried], chosen: list[Tried]) -> list[dict[str, Any]]:
     ]
 
 
-def table(tried: list[Tried], chosen: list[Tried]) -> list[str]:
+def table(tried: list[TriedModel], chosen: list[TriedModel]) -> list[str]:
     metric = tried[0].runs[0].task.metric
     width = max(len(own.name) for own in tried)
     where = "valid" if len(tried[0].runs) == 1 else "folds"

@@ -256,7 +256,7 @@ def open_page(
 ) -> None:
     from unspool.errors import ConfigError
     from unspool.insight.ngrams import ngrams_of_file
-    from unspool.page.look import Look
+    from unspool.page.look import LookPage
     from unspool.page.subject import open_subject
 
     if html is not None and (port is not None or not browser):
@@ -273,7 +273,7 @@ def open_page(
     item: Any = text
     if text is not None and not subject.task.reads_tokens:
         item = first_recording(text, subject.task)
-    look = Look(subject, item, view)
+    look = LookPage(subject, item, view)
     if html is not None:
         look.save(html)
         show.note(str(html))

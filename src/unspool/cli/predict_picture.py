@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unspool.api.run import Run
 
 
-class Picture(NamedTuple):
+class AnswerPicture(NamedTuple):
     """What is drawn of an answer: a noun for people, and a function of run, item, answer and
     options."""
 
@@ -28,17 +28,17 @@ class Picture(NamedTuple):
     figure: Any
 
 
-def picture_of(run: Run) -> Picture:
+def picture_of(run: Run) -> AnswerPicture:
     """What there is to draw of the answers of a run."""
     task = run.task
     if "alignment" in option_names(task.options) and not task.reads_tokens:
-        return Picture("attention of every word", attention)
+        return AnswerPicture("attention of every word", attention)
     if "alignment" in option_names(task.options):
-        return Picture("alignment", alignment)
+        return AnswerPicture("alignment", alignment)
     if task.looks_ahead:
-        return Picture("continuation", forecast)
+        return AnswerPicture("continuation", forecast)
     if hasattr(task.looked_at, "transcript"):
-        return Picture("lattice", lattice)
+        return AnswerPicture("lattice", lattice)
     raise ConfigError(
         "--picture is for translations, captions, forecasts and transcripts",
         where=run.path,

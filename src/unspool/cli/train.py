@@ -27,7 +27,7 @@ from unspool.cli.reading import READING
 
 if TYPE_CHECKING:
     from unspool.tasks import Report
-    from unspool.training.card import Comparison
+    from unspool.training.card import BaselineComparison
 
 
 @collecting(reading=READING)
@@ -156,7 +156,7 @@ class TrainResult:
     path: Path
     part: str | None
     report: Report | None
-    comparison: Comparison | None = None
+    comparison: BaselineComparison | None = None
 
     def to_json(self) -> dict[str, Any]:
         report = self.report.to_json() if self.report is not None else {}

@@ -36,7 +36,7 @@ GUESSED = 3**-0.5  # the error of always answering 0
 SHOWN = (1, 5, 10, 20, 50, 100, 200)
 
 
-class Reader(nn.Module):
+class RecallModel(nn.Module):
     """x (B, T, 2) -> (B, T): at each step, what the first number was."""
 
     def __init__(self, cell: str, distance: int) -> None:
@@ -71,7 +71,7 @@ def learn(cell: str, *, distance: int, updates: int, seed: int) -> Learnt:
     """Every batch is a fresh one; so is what is asked at the end."""
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
-    model = Reader(cell, distance)
+    model = RecallModel(cell, distance)
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
     for _ in range(updates):
         x = sequences(BATCH, distance, generator)

@@ -123,7 +123,7 @@ def write_pairs(path: Path, found: Iterable[Review]) -> None:
                            for o in own.opinions)  # fmt: skip
 
 
-class Found(NamedTuple):
+class DetectedOpinion(NamedTuple):
     """An opinion that the two models have found in a review."""
 
     product: str
@@ -135,7 +135,7 @@ class Found(NamedTuple):
     right: bool  # whether the target stands there and the polarity is the writer's
 
 
-def find_opinions(targets: Run, polarity: Run, new: Sequence[Review]) -> list[Found]:
+def find_opinions(targets: Run, polarity: Run, new: Sequence[Review]) -> list[DetectedOpinion]:
     """First the targets of all reviews, then the polarity towards each."""
     spans = [
         (own, span)
@@ -149,14 +149,16 @@ def find_opinions(targets: Run, polarity: Run, new: Sequence[Review]) -> list[Fo
         right = written.get((span.start, span.end)) == answer.label
         probability = answer.probabilities[answer.label]
         found.append(
-            Found(own.product, span.text, answer.label, probability, own.text, span.start, right)
+            DetectedOpinion(
+                own.product, span.text, answer.label, probability, own.text, span.start, right
+            )
         )
     return found
 
 
-def table(found: Sequence[Found], *, fewest: int = 3) -> list[str]:
+def table(found: Sequence[DetectedOpinion], *, fewest: int = 3) -> list[str]:
     """A line a product and target: counts, the share of praise, the surest example."""
-    groups: dict[tuple[str, str], list[Found]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[DetectedOpinion]] = defaultdict(list)
     for own in found:
         groups[own.product, own.target].append(own)
     lines = [f"{'product':<11} {'target':<14} {'good':>5} {'bad':>5} {'neither':>8}  for example"]
@@ -174,14 +176,14 @@ def table(found: Sequence[Found], *, fewest: int = 3) -> list[str]:
     return [*lines, *([f"({rare} more opinions, on rarer targets)"] if rare else [])]
 
 
-def around(own: Found, width: int = 56) -> str:
+def around(own: DetectedOpinion, width: int = 56) -> str:
     """The part of a review in which its target stands."""
     first = max(0, min(own.start - width // 2, len(own.text) - width))
     shown = own.text[first : first + width]
     return "…" * (first > 0) + shown + "…" * (first + width < len(own.text))
 
 
-def write_table(path: Path, found: Sequence[Found]) -> None:
+def write_table(path: Path, found: Sequence[DetectedOpinion]) -> None:
     with open(path, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["product", "target", "polarity", "probability", "text"])

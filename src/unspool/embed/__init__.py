@@ -24,7 +24,7 @@ from unspool.tasks import TASKS
 __all__ = ["METHODS", "Embedded", "embed"]
 
 
-class Method(Protocol):
+class EmbeddingMethod(Protocol):
     """A way to make vectors. What comes out has a `path`, `lines()` and `to_json()`."""
 
     def __call__(
@@ -39,7 +39,7 @@ class Method(Protocol):
     ) -> Any: ...
 
 
-METHODS: dict[str, Method] = {
+METHODS: dict[str, EmbeddingMethod] = {
     "word2vec": train_word2vec,
     **{
         name: partial(train_contextual, task=name)

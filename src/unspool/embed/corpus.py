@@ -52,7 +52,7 @@ def encode_words(
     return column
 
 
-class Words(NamedTuple):
+class CorpusWords(NamedTuple):
     """The V words that get a vector, the most frequent first."""
 
     words: list[str]
@@ -60,7 +60,7 @@ class Words(NamedTuple):
     of_raw: np.ndarray  # (types,) int32: raw id -> word, -1 for one that gets none
 
 
-def choose_words(column: TokenColumn, settings: TokenizerConfig, where: str) -> Words:
+def choose_words(column: TokenColumn, settings: TokenizerConfig, where: str) -> CorpusWords:
     """The words that are frequent enough, within the limits of `settings`."""
     order = np.argsort(-column.counts, kind="stable")
     enough = order[column.counts[order] >= settings.min_count]
@@ -74,4 +74,4 @@ def choose_words(column: TokenColumn, settings: TokenizerConfig, where: str) -> 
         )
     of_raw = np.full(len(column.types), -1, np.int32)
     of_raw[chosen] = np.arange(len(chosen), dtype=np.int32)
-    return Words([column.types[raw] for raw in chosen], column.counts[chosen], of_raw)
+    return CorpusWords([column.types[raw] for raw in chosen], column.counts[chosen], of_raw)

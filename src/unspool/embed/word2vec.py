@@ -21,7 +21,7 @@ from unspool.config.resolve import read_toml
 from unspool.data.read.files import STDIN
 from unspool.data.store.columns import Progress
 from unspool.data.store.tokens import TokenColumn
-from unspool.embed.corpus import Words, choose_words, encode_words, open_corpus
+from unspool.embed.corpus import CorpusWords, choose_words, encode_words, open_corpus
 from unspool.embed.settings import Word2vecConfig, make_config
 from unspool.errors import TrainingError
 from unspool.io.files import write_atomic
@@ -113,7 +113,7 @@ def train_word2vec(
 
 def learn(
     column: TokenColumn,
-    words: Words,
+    words: CorpusWords,
     options: Word2vecConfig,
     *,
     threads: int,

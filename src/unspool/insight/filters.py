@@ -19,7 +19,7 @@ from unspool.data.store.ragged import Ragged
 from unspool.errors import ConfigError
 from unspool.insight.ngrams import effects, readable
 from unspool.insight.trace import Trace
-from unspool.nn.convolution import Convolution, ConvolutionStack, Filters
+from unspool.nn.convolution import Convolution, ConvolutionStack, WidthFilters
 from unspool.nn.models.classifier import ManyToOne
 from unspool.tasks.reading import Reading
 
@@ -84,13 +84,13 @@ def answering(model: nn.Module, reading: Reading, trace: Trace) -> list[Answerin
     return sorted(found, key=lambda each: -each.activation * (each.weight or 0.0))
 
 
-def _of_text(filters: list[Filters], features: np.ndarray) -> Iterator[Answering]:
+def _of_text(filters: list[WidthFilters], features: np.ndarray) -> Iterator[Answering]:
     for number, position in enumerate(features.argmax(0).tolist()):
         if features[position, number] > 0:
             yield _answering(filters, features, number, position)
 
 
-def _of_words(filters: list[Filters], features: np.ndarray) -> Iterator[Answering]:
+def _of_words(filters: list[WidthFilters], features: np.ndarray) -> Iterator[Answering]:
     for position, own in enumerate(np.argsort(-features, 1, kind="stable")[:, :EACH].tolist()):
         for number in own:
             if features[position, number] > 0:
@@ -98,7 +98,7 @@ def _of_words(filters: list[Filters], features: np.ndarray) -> Iterator[Answerin
 
 
 def _answering(
-    filters: list[Filters], features: np.ndarray, number: int, position: int
+    filters: list[WidthFilters], features: np.ndarray, number: int, position: int
 ) -> Answering:
     own = filters[number]
     value = float(features[position, number])

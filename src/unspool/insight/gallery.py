@@ -37,7 +37,7 @@ from unspool.insight.plots.overtime import (
     saliency_over_time,
 )
 from unspool.insight.saliency import Saliency
-from unspool.insight.summary import Summary
+from unspool.insight.summary import ModelSummary
 from unspool.insight.trace import Trace
 from unspool.tasks.compose.answer import Composed
 from unspool.tasks.reading import Reading
@@ -115,7 +115,7 @@ def series_pictures(
 
 
 def run_pictures(
-    summary: Summary,
+    summary: ModelSummary,
     logs: Mapping[str, Sequence[Mapping[str, Any]]],
     *,
     metric: str,

@@ -24,7 +24,7 @@ from unspool.data.fields.tokens import Tokens
 from unspool.data.part import Part
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError
-from unspool.nn.convolution import Convolution, ConvolutionStack, Filters
+from unspool.nn.convolution import Convolution, ConvolutionStack, WidthFilters
 from unspool.nn.encoder import Encoder
 from unspool.nn.inputs import OneHot, TokenEmbedding, TokenInput
 from unspool.nn.models.classifier import Classifier, ManyToOne
@@ -158,7 +158,7 @@ def top_ngrams(
     return NgramTable(sorted(features, key=lambda f: -f.moves), shown)
 
 
-def distinct_windows(tokens: Tokens, filters: Filters) -> tuple[np.ndarray, np.ndarray]:
+def distinct_windows(tokens: Tokens, filters: WidthFilters) -> tuple[np.ndarray, np.ndarray]:
     """The distinct windows (U, k) around the tokens of all documents, and how often each occurs;
     positions outside of a document are <pad>."""
     gap = np.full(filters.width, PAD_ID, dtype=np.int64)
@@ -232,7 +232,7 @@ def effects(task: Task, model: ManyToOne, part: Part) -> tuple[np.ndarray, np.nd
 
 @torch.inference_mode()
 def _strongest(
-    embedding: TokenEmbedding | OneHot, filters: Filters, windows: np.ndarray, top: int
+    embedding: TokenEmbedding | OneHot, filters: WidthFilters, windows: np.ndarray, top: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The largest activations of each filter (top, F), falling, and which windows they are of."""
     best, rows = torch.empty(0, len(filters.b)), torch.empty(0, len(filters.b), dtype=torch.int64)
@@ -248,14 +248,14 @@ def _strongest(
 
 
 def _vectors(embedding: TokenEmbedding | OneHot, ids: Tensor) -> Tensor:
-    """What `Filters` reads of one position: zeros where it is outside of the document."""
+    """What `WidthFilters` reads of one position: zeros where it is outside of the document."""
     inside = ids != PAD_ID
     if isinstance(embedding, OneHot):
         return (ids + 1) * inside
     return embedding(ids) * inside[:, None]
 
 
-def _shown(tokenizer: Tokenizer, window: np.ndarray, filters: Filters) -> str:
+def _shown(tokenizer: Tokenizer, window: np.ndarray, filters: WidthFilters) -> str:
     before = OUTSIDE * int((window[: filters.before] == PAD_ID).sum())
     after = OUTSIDE * int((window[filters.before :] == PAD_ID).sum())
     text = tokenizer.decode(window[window != PAD_ID].tolist())

@@ -14,17 +14,17 @@ from unspool.nn.taps import record, taps
 from unspool.tasks import Task
 
 
-class Layer(NamedTuple):
+class SummaryLayer(NamedTuple):
     path: str
     kind: str
     shape: str  # of the output; B documents or lanes, T steps
     parameters: int
 
 
-class Summary(NamedTuple):
+class ModelSummary(NamedTuple):
     """The layers in the order in which they run, and the total."""
 
-    layers: list[Layer]
+    layers: list[SummaryLayer]
     parameters: int
     trainable: int
 
@@ -56,12 +56,12 @@ class Summary(NamedTuple):
         return f"<pre>{self!r}</pre>"
 
 
-def summarise(model: nn.Module, inputs: tuple[Any, ...]) -> Summary:
+def summarise(model: nn.Module, inputs: tuple[Any, ...]) -> ModelSummary:
     """Run `inputs` (one row of a few steps) through the model and note what leaves each layer.
 
     A layer is a module with a method `describe`, which names it in the words of the literature.
     """
-    layers: list[Layer] = []
+    layers: list[SummaryLayer] = []
     handles = []
     counted: set[int] = set()
     own = get_ident()  # another thread may run the model meanwhile
@@ -73,7 +73,9 @@ def summarise(model: nn.Module, inputs: tuple[Any, ...]) -> Summary:
             fresh = [p for p in module.parameters() if id(p) not in counted]
             counted.update(id(p) for p in fresh)
             layers.append(
-                Layer(path, str(module.describe()), shape_of(output), sum(p.numel() for p in fresh))
+                SummaryLayer(
+                    path, str(module.describe()), shape_of(output), sum(p.numel() for p in fresh)
+                )
             )
 
         handles.append(module.register_forward_hook(hook))
@@ -98,14 +100,14 @@ def summarise(model: nn.Module, inputs: tuple[Any, ...]) -> Summary:
         for handle in handles:
             handle.remove()
     parameters = list(model.parameters())
-    return Summary(
+    return ModelSummary(
         layers,
         sum(p.numel() for p in parameters),
         sum(p.numel() for p in parameters if p.requires_grad),
     )
 
 
-def summary_of(task: Task, model: nn.Module) -> Summary:
+def summary_of(task: Task, model: nn.Module) -> ModelSummary:
     """The layers of a task's model, by running one short row through it."""
     return summarise(model, task.example_inputs())
 

@@ -19,8 +19,7 @@ from torch import Tensor, nn
 
 from unspool.errors import DataError
 from unspool.io.regular import parse_json, read_regular
-from unspool.nn.taps import Trace as Passed
-from unspool.nn.taps import record, taps
+from unspool.nn.taps import TapTrace, record, taps
 from unspool.nn.transformer_blocks import DecoderBlock
 from unspool.tasks import Task
 from unspool.tasks.reading import Reading
@@ -255,7 +254,7 @@ def choices(reading: Reading, scores: Tensor, *, top: int) -> list[Choice]:
     ]
 
 
-def _recorded(model: nn.Module, path: str, passed: Passed, reading: Reading) -> Recorded | None:
+def _recorded(model: nn.Module, path: str, passed: TapTrace, reading: Reading) -> Recorded | None:
     """What passed a tap, for the one input: (..., tokens, ...) without the batch."""
     owner, _, name = path.rpartition(".")
     part = "decoder" if path.startswith("decoder.") else "encoder"

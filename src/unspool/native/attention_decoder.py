@@ -17,13 +17,19 @@ import torch
 from torch import Tensor
 
 from unspool.native import library
-from unspool.native.attention_operator import Inputs, attention_decoder, compute, unflatten
-from unspool.native.attention_weights import Pads, Source, Weights, laid_out, pad_weights
+from unspool.native.attention_operator import AttentionInputs, attention_decoder, compute, unflatten
+from unspool.native.attention_weights import (
+    DecoderWeights,
+    Pads,
+    SourceWeights,
+    laid_out,
+    pad_weights,
+)
 from unspool.native.operator import READ_C, SCANS, WIDTH
 from unspool.native.recurrence import KernelWeights, is_half
 
 
-class Decoded(NamedTuple):
+class DecoderOutput(NamedTuple):
     """Of N packed tokens. `output` is h~, with feeding alone."""
 
     states: Tensor  # (N, H): of the top layer
@@ -44,14 +50,14 @@ def unsupported_reason(cells: list[KernelWeights | None]) -> str | None:
 
 def run(
     y: Tensor,
-    source: Source,
-    weights: Weights,
+    source: SourceWeights,
+    weights: DecoderWeights,
     starts: list[tuple[Tensor, ...]],
     offsets: Tensor,
     *,
     mask: Tensor | None,
     masks: list[Tensor | None],
-) -> Decoded:
+) -> DecoderOutput:
     """y (N, E), packed by time with `offsets`.
 
     starts   the state of each layer, in the order of the packed rows
@@ -65,7 +71,7 @@ def run(
     pads = Pads.of(hidden, y.shape[1], memory, source.keys.shape[-1], WIDTH[half])
     ready = pad_weights(weights, pads, join=weights.feeding)
     unit = pads.hidden
-    given = Inputs(
+    given = AttentionInputs(
         kind=cell.kind,
         half=half,
         update_new=cell.update_new,
@@ -97,7 +103,7 @@ def run(
     given = given._replace(learning=learning)
     compiling = torch.compiler.is_compiling()
     kept, layers = unflatten(attention_decoder(*given) if learning or compiling else compute(given))
-    return Decoded(
+    return DecoderOutput(
         layers[-1].h[:, :hidden],
         kept.context[:, :memory],
         kept.alignment,

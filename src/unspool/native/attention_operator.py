@@ -19,7 +19,7 @@ from unspool.native import library
 from unspool.native.memory import empty
 from unspool.native.operator import LSTMS, NUMBER
 from unspool.native.weights import (
-    Steps,
+    PackedSteps,
     factor,
     input_weights_gradient,
     outer,
@@ -27,7 +27,7 @@ from unspool.native.weights import (
 )
 
 
-class Inputs(NamedTuple):
+class AttentionInputs(NamedTuple):
     """The arguments of the operator, empty where a decoder has none. The lists are of its layers.
 
     mask       m (N, H), with feeding alone
@@ -62,7 +62,7 @@ class Inputs(NamedTuple):
     masks: list[Tensor]
 
 
-class Gradients(NamedTuple):
+class AttentionGradients(NamedTuple):
     """The arguments of its backward pass that follow those."""
 
     kept: list[Tensor]
@@ -72,7 +72,7 @@ class Gradients(NamedTuple):
     dalignment: Tensor
 
 
-class Layer(NamedTuple):
+class SavedLayer(NamedTuple):
     """What a layer leaves, for its gradient too; empty where that does not need it."""
 
     x: Tensor  # (N, I); empty: the states below, as they are
@@ -83,7 +83,7 @@ class Layer(NamedTuple):
     h_read: Tensor  # (N, H), with `half`: h as bfloat16
 
 
-class Kept(NamedTuple):
+class AttentionSaved(NamedTuple):
     """What the operator returns before its layers."""
 
     output: Tensor  # (N, H)
@@ -94,12 +94,14 @@ class Kept(NamedTuple):
     joined: Tensor  # (N, D + H)
 
 
-def make_kept(given: Inputs, empty: Callable[..., Tensor] = empty) -> tuple[Kept, list[Layer]]:
+def make_kept(
+    given: AttentionInputs, empty: Callable[..., Tensor] = empty
+) -> tuple[AttentionSaved, list[SavedLayer]]:
     """Unfilled."""
     rows, hidden = len(given.y), given.h0[0].shape[1]
     (_, size, units), memory = given.keys.shape, given.values.shape[2]
     number, single, kind = NUMBER[given.half], torch.float32, given.kind
-    kept = Kept(
+    kept = AttentionSaved(
         output=empty(rows if given.feeding else 0, hidden, dtype=single),
         context=empty(rows, memory, dtype=single),
         alignment=empty(rows, size, dtype=single),
@@ -109,7 +111,7 @@ def make_kept(given: Inputs, empty: Callable[..., Tensor] = empty) -> tuple[Kept
     )
     inner = kind == "gru_before" or (given.learning and kind == "gru_after")
     layers = [
-        Layer(
+        SavedLayer(
             x=empty(rows if k == 0 or given.masks[k].numel() else 0, w.shape[1], dtype=number),
             h=empty(rows, hidden, dtype=single),
             gates=empty(rows, len(w), dtype=single),
@@ -122,24 +124,26 @@ def make_kept(given: Inputs, empty: Callable[..., Tensor] = empty) -> tuple[Kept
     return kept, layers
 
 
-def flatten(kept: Kept, layers: list[Layer]) -> list[Tensor]:
+def flatten(kept: AttentionSaved, layers: list[SavedLayer]) -> list[Tensor]:
     return [*kept, *(tensor for layer in layers for tensor in layer)]
 
 
-def unflatten(flat: list[Any]) -> tuple[Kept, list[Layer]]:
-    first, size = len(Kept._fields), len(Layer._fields)
-    layers = [Layer(*flat[at : at + size]) for at in range(first, len(flat), size)]
-    return Kept(*flat[:first]), layers
+def unflatten(flat: list[Any]) -> tuple[AttentionSaved, list[SavedLayer]]:
+    first, size = len(AttentionSaved._fields), len(SavedLayer._fields)
+    layers = [SavedLayer(*flat[at : at + size]) for at in range(first, len(flat), size)]
+    return AttentionSaved(*flat[:first]), layers
 
 
-def inputs_of(k: int, layers: list[Layer], half: bool) -> Tensor:
+def inputs_of(k: int, layers: list[SavedLayer], half: bool) -> Tensor:
     """x (N, I) of layer k."""
     if k == 0 or layers[k].x.numel():
         return layers[k].x
     return layers[k - 1].h_read if half else layers[k - 1].h
 
 
-def memory_arrays(given: Inputs, kept: Kept, layers: list[Layer]) -> dict[str, Tensor]:
+def memory_arrays(
+    given: AttentionInputs, kept: AttentionSaved, layers: list[SavedLayer]
+) -> dict[str, Tensor]:
     """What both passes read, by the names in cpp/attention_decoding.cpp."""
     names = ("keys", "values", "positions", "counts", "sources", "W_q", "v", "W_c", "mask")
     covered = {"w_k": given.w_k, "coverage": kept.coverage} if given.w_k.numel() else {}
@@ -150,7 +154,7 @@ def memory_arrays(given: Inputs, kept: Kept, layers: list[Layer]) -> dict[str, T
     }  # fmt: skip
 
 
-def layer_arrays(given: Inputs, k: int, layer: Layer) -> dict[str, Tensor]:
+def layer_arrays(given: AttentionInputs, k: int, layer: SavedLayer) -> dict[str, Tensor]:
     """The same of layer k, by the names in cpp/kinds.h."""
     return {
         "W": given.W[k], "U": given.U[k], "extra": given.extra[k], "mask": given.masks[k],
@@ -159,8 +163,8 @@ def layer_arrays(given: Inputs, k: int, layer: Layer) -> dict[str, Tensor]:
     }  # fmt: skip
 
 
-def compute(given: Inputs) -> list[Tensor]:
-    """`Kept`, then a `Layer` for each."""
+def compute(given: AttentionInputs) -> list[Tensor]:
+    """`AttentionSaved`, then a `SavedLayer` for each."""
     half = given.half
     kept, layers = make_kept(given)
     kept.coverage.zero_()  # before the first step; the kernel adds what comes after it
@@ -181,7 +185,7 @@ def compute(given: Inputs) -> list[Tensor]:
     return flatten(kept, layers)
 
 
-def compute_gradients(given: Inputs, more: Gradients) -> list[Tensor]:
+def compute_gradients(given: AttentionInputs, more: AttentionGradients) -> list[Tensor]:
     """dy, dkeys, dvalues, dW_q, db_q, dv, dw_k, dW_c, then dW, db, dU, dextra, dh0, dc0 of each
     layer."""
     half, before, W, h0, c0 = given.half, given.before, given.W, given.h0, given.c0
@@ -226,7 +230,7 @@ def compute_gradients(given: Inputs, more: Gradients) -> list[Tensor]:
     if given.feeding:
         arrays["dfed"] = torch.zeros_like(h0[0])
     call_kernel(given, per_layer, arrays, backward=True)
-    steps = Steps(given.offsets)
+    steps = PackedSteps(given.offsets)
     with torch.autocast("cpu", enabled=False):
         dq, djoin = factor(dq, half), factor(djoin, half)
         top = factor(layers[-1].h_read if half else layers[-1].h, half)
@@ -256,7 +260,7 @@ def compute_gradients(given: Inputs, more: Gradients) -> list[Tensor]:
 
 
 def call_kernel(
-    given: Inputs,
+    given: AttentionInputs,
     layers: list[dict[str, Tensor]],
     arrays: dict[str, Tensor],
     *,
@@ -280,11 +284,11 @@ def call_kernel(
     call(shape, backward, given.offsets, layers, arrays, torch.get_num_threads())
 
 
-def shapes(given: Inputs) -> list[Tensor]:
+def shapes(given: AttentionInputs) -> list[Tensor]:
     return flatten(*make_kept(given, torch.empty))
 
 
-def gradients_shapes(given: Inputs, more: Gradients) -> list[Tensor]:
+def gradients_shapes(given: AttentionInputs, more: AttentionGradients) -> list[Tensor]:
     attention = (
         *(given.keys, given.values, given.W_q, given.keys[0, 0], given.v, given.w_k, given.W_c),
     )
@@ -295,14 +299,18 @@ def gradients_shapes(given: Inputs, more: Gradients) -> list[Tensor]:
     return flat
 
 
-attention_decoder = library.define("unspool::attention_decoder", compute, shapes, Inputs)
+attention_decoder = library.define("unspool::attention_decoder", compute, shapes, AttentionInputs)
 attention_decoder_gradients = library.define(
-    "unspool::attention_decoder_gradients", compute_gradients, gradients_shapes, Inputs, Gradients
+    "unspool::attention_decoder_gradients",
+    compute_gradients,
+    gradients_shapes,
+    AttentionInputs,
+    AttentionGradients,
 )
 
 
 def keep(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
-    given = Inputs(*inputs)
+    given = AttentionInputs(*inputs)
     # The first layer's x has y; of y itself only the width is wanted again.
     library.save(ctx, given._replace(y=given.y.new_empty(0, given.y.shape[1])), output)
 
@@ -317,7 +325,7 @@ def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
     def by(gradient: Tensor | None, of: Tensor) -> Tensor:
         return torch.zeros_like(of) if gradient is None else gradient.contiguous()
 
-    more = Gradients(
+    more = AttentionGradients(
         flat,
         by(of_kept.output, kept.output),
         by(of_layers[-1].h, layers[-1].h),

@@ -14,7 +14,7 @@ from torch import Tensor
 from unspool.native.recurrence import KernelWeights, blocks, padded
 
 
-class Source(NamedTuple):
+class SourceWeights(NamedTuple):
     """A memory that is ready to be read, and which of its B sequences each row reads.
 
     positions   (B, S) int32: the real positions of each sequence first; `counts` (B,) of them
@@ -30,7 +30,7 @@ class Source(NamedTuple):
     @classmethod
     def of(
         cls, keys: Tensor, values: Tensor, keep: Tensor | None, sources: Tensor | None
-    ) -> Source:
+    ) -> SourceWeights:
         batch, size = keys.shape[:2]
         if keep is None:
             positions = torch.arange(size, dtype=torch.int32).expand(batch, -1)
@@ -41,11 +41,11 @@ class Source(NamedTuple):
         sources = torch.arange(batch) if sources is None else sources
         return cls(keys, values, positions.contiguous(), counts, sources.int())
 
-    def select(self, rows: Tensor) -> Source:
+    def select(self, rows: Tensor) -> SourceWeights:
         return self._replace(sources=self.sources.index_select(0, rows))
 
 
-class Weights(NamedTuple):
+class DecoderWeights(NamedTuple):
     """Of a decoder; None where it has none.
 
     cells      of each layer's cell; the first reads [y; c] (before), [y; h~] (feeding) or y
@@ -83,7 +83,7 @@ class PaddedWeights(NamedTuple):
     attention: dict[str, Tensor]  # W_q, b_q, v, W_c; and w_k, of attention with coverage alone
 
 
-def pad_weights(weights: Weights, pads: Pads, *, join: bool) -> PaddedWeights:
+def pad_weights(weights: DecoderWeights, pads: Pads, *, join: bool) -> PaddedWeights:
     """With zeros; empty where there is none. W_c is wanted where `join`."""
     cell = weights.cells[0]
     none, hidden, unit = cell.b.new_empty(0), weights.W_c.shape[0], pads.hidden

@@ -18,7 +18,7 @@ from unspool import native
 WIDTH = 16  # E, the hidden units and the vocabulary must be multiples of it
 
 
-class Shape(NamedTuple):
+class DecoderShape(NamedTuple):
     layers: int
     width: int
     heads: int
@@ -30,7 +30,7 @@ class Shape(NamedTuple):
     epsilon: float
 
 
-class Memory(NamedTuple):
+class CrossMemory(NamedTuple):
     """What the sequences were made to translate: of each layer keys and values (B, S, 2 E)."""
 
     keys_values: tuple[Tensor, ...]
@@ -49,7 +49,7 @@ class Past(NamedTuple):
         return self._replace(ancestors=self.ancestors[rows], sources=self.sources[rows])
 
 
-class Step(NamedTuple):
+class DecoderStep(NamedTuple):
     logits: Tensor  # (R, V)
     past: Past
     looked: Tensor | None  # (R, S): the mean of the heads' weights in the layer `aligning`
@@ -65,7 +65,7 @@ class PackedDecoder:
 
     def __init__(
         self,
-        shape: Shape,
+        shape: DecoderShape,
         layers: Sequence[Mapping[str, Tensor]],
         output: Mapping[str, Tensor],
         *,
@@ -82,8 +82,8 @@ class PackedDecoder:
         return Past((), rows.new_empty(batch, 0), rows)
 
     def step(
-        self, x: Tensor, past: Past, memory: Memory | None, *, aligning: int | None = None
-    ) -> Step:
+        self, x: Tensor, past: Past, memory: CrossMemory | None, *, aligning: int | None = None
+    ) -> DecoderStep:
         """x (R, E): the next tokens, with their positions."""
         shape, rows = self.shape, len(x)
         x = x.clone(memory_format=torch.contiguous_format)  # the kernel works in it
@@ -99,4 +99,4 @@ class PackedDecoder:
         keys_values = [] if memory is None else list(memory.keys_values)
         self._packed.step(arrays, list(blocks), keys_values, aligning or 0, torch.get_num_threads())
         new = Past(blocks, ancestors, past.sources)
-        return Step(arrays["logits"], new, arrays.get("looked"))
+        return DecoderStep(arrays["logits"], new, arrays.get("looked"))

@@ -23,7 +23,7 @@ from unspool import native
 from unspool.native import library
 from unspool.native.memory import empty
 from unspool.native.weights import (
-    Steps,
+    PackedSteps,
     factor,
     input_weights_gradient,
     peepholes_gradient,
@@ -75,7 +75,7 @@ class Gradients(NamedTuple):
     dc_end: list[Tensor]
 
 
-class Kept(NamedTuple):
+class Saved(NamedTuple):
     """What the operator returns for a direction; from `gates` on it is for the gradient, and empty
     where it does not need them."""
 
@@ -89,9 +89,9 @@ class Kept(NamedTuple):
     c_read: Tensor  # (N, H), c likewise, where products read it
 
 
-def per_direction(flat: list[Tensor]) -> list[Kept]:
-    size = len(Kept._fields)
-    return [Kept(*flat[at : at + size]) for at in range(0, len(flat), size)]
+def per_direction(flat: list[Tensor]) -> list[Saved]:
+    size = len(Saved._fields)
+    return [Saved(*flat[at : at + size]) for at in range(0, len(flat), size)]
 
 
 def make_kept(
@@ -102,13 +102,13 @@ def make_kept(
     h0: Tensor,
     *,
     empty: Callable[..., Tensor] = empty,
-) -> Kept:
+) -> Saved:
     """Unfilled but for `gates`, which is u: the kernels write the gates over it."""
     rows, (batch, hidden) = u.shape[0], h0.shape
     number = NUMBER[half]
     inner = kind == "gru_before" or (learning and kind == "gru_after")
     lstm = kind in LSTMS
-    return Kept(
+    return Saved(
         h=empty(rows, hidden, dtype=u.dtype),
         h_end=u.new_empty(batch, hidden),
         c_end=u.new_empty(batch if lstm else 0, hidden),
@@ -128,7 +128,7 @@ def room_for_u(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
 
 
 def compute(given: Inputs) -> list[Tensor]:
-    """`Kept` of the first direction, then of the second."""
+    """`Saved` of the first direction, then of the second."""
     kind, half, x = given.kind, given.half, given.x
     us = [room_for_u(x, *w) for w in zip(given.W, given.b)]
     kept = [make_kept(kind, half, given.learning, *each) for each in zip(us, given.h0)]
@@ -153,7 +153,7 @@ def compute(given: Inputs) -> list[Tensor]:
     return flatten(kind, given.learning, kept)
 
 
-def flatten(kind: str, learning: bool, kept: list[Kept]) -> list[Tensor]:
+def flatten(kind: str, learning: bool, kept: list[Saved]) -> list[Tensor]:
     if kind in ELMANS or not learning:
         kept = [k._replace(gates=k.gates.new_empty(0)) for k in kept]
     return [tensor for k in kept for tensor in k]
@@ -187,7 +187,7 @@ def compute_gradients(given: Inputs, more: Gradients) -> list[Tensor]:
         if kind not in READ_C:
             arrays[d]["dextra"] = dextra[d]
     call_kernel(given, arrays, x.shape[1] if by_kernel else 0, backward=True)
-    steps = None if kind in SCANS else Steps(given.offsets)
+    steps = None if kind in SCANS else PackedSteps(given.offsets)
     with torch.autocast("cpu", enabled=False):
         x = factor(x, half) if x.is_floating_point() else x
         flat = []
@@ -262,7 +262,7 @@ def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
 
     def by(field: str) -> list[Tensor]:
         """The gradients by one field of each direction, zeros where there is none."""
-        at = range(Kept._fields.index(field), len(kept), len(Kept._fields))
+        at = range(Saved._fields.index(field), len(kept), len(Saved._fields))
         found = [(grads[i], kept[i]) for i in at]
         return [torch.zeros_like(k) if g is None else g.contiguous() for g, k in found]
 

@@ -14,12 +14,18 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from unspool import native
-from unspool.native.attention_weights import Pads, Source, Weights, laid_out, pad_weights
+from unspool.native.attention_weights import (
+    DecoderWeights,
+    Pads,
+    SourceWeights,
+    laid_out,
+    pad_weights,
+)
 from unspool.native.memory import empty
 from unspool.native.operator import WIDTH
 
 
-class Step(NamedTuple):
+class SearchStep(NamedTuple):
     logits: Tensor  # (R, V), and after them what V is padded with
     state: Tensor  # (P, R, H)
     alignment: Tensor  # (R, S)
@@ -29,7 +35,9 @@ class RecurrentSearch:
     """The weights are copied when it is made. `V` (vocab, H) and `b` are those of the output layer,
     E is the size of a token's vector, D that of the memory's, A that of the keys."""
 
-    def __init__(self, weights: Weights, V: Tensor, b: Tensor, *, E: int, D: int, A: int) -> None:
+    def __init__(
+        self, weights: DecoderWeights, V: Tensor, b: Tensor, *, E: int, D: int, A: int
+    ) -> None:
         cell, hidden, width = weights.cells[0], V.shape[1], WIDTH[False]
         self.hidden, self.tokens = hidden, E
         self.pads = Pads.of(hidden, E, D, A, width)
@@ -57,9 +65,9 @@ class RecurrentSearch:
             shape, self.padded_vocab, layers, rest, torch.get_num_threads()
         )
 
-    def source(self, keys: Tensor, values: Tensor, keep: Tensor | None) -> Source:
+    def source(self, keys: Tensor, values: Tensor, keep: Tensor | None) -> SourceWeights:
         keys, values = laid_out(keys, 0, self.pads.score), laid_out(values, 0, self.pads.memory)
-        return Source.of(keys, values, keep, None)
+        return SourceWeights.of(keys, values, keep, None)
 
     def start(self, states: list[tuple[Tensor, ...]]) -> Tensor:
         """(P, R, H) of the states of each layer."""
@@ -68,13 +76,13 @@ class RecurrentSearch:
         return F.pad(torch.stack(parts), (0, self.pads.hidden)).contiguous()
 
     def step(
-        self, y: Tensor, state: Tensor, source: Source, coverage: Tensor | None = None
-    ) -> Step:
+        self, y: Tensor, state: Tensor, source: SourceWeights, coverage: Tensor | None = None
+    ) -> SearchStep:
         """y (R, E): the vectors of the latest tokens; coverage (R, S) where attention reads it."""
         rows, size = len(y), source.keys.shape[1]
         if y.shape[1] != self.tokens:
             raise ValueError(f"the vectors of tokens have {self.tokens} elements, not {y.shape[1]}")
-        made = Step(
+        made = SearchStep(
             empty(rows, self.padded_vocab, dtype=y.dtype),
             torch.empty_like(state),
             y.new_empty(rows, size),

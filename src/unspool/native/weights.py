@@ -27,7 +27,7 @@ def input_weights_gradient(x: Tensor, du: Tensor, W: Tensor) -> Tensor:
 
 def recurrent_weights_gradient(
     kind: str,
-    steps: Steps,
+    steps: PackedSteps,
     reverse: bool,
     h0: Tensor,
     h: Tensor,
@@ -44,7 +44,9 @@ def recurrent_weights_gradient(
     return steps.outer(du, h, h0, reverse)
 
 
-def peepholes_gradient(steps: Steps, reverse: bool, c0: Tensor, c: Tensor, du: Tensor) -> Tensor:
+def peepholes_gradient(
+    steps: PackedSteps, reverse: bool, c0: Tensor, c: Tensor, du: Tensor
+) -> Tensor:
     """dP_i, dP_f, dP_o (3·H, H), where i and f read c_{t-1} and o reads c_t. du: i, f, g, o."""
     hidden = c.shape[1]
     before = steps.outer(du[:, : 2 * hidden], c, c0, reverse)
@@ -56,7 +58,7 @@ def outer(d: Tensor, x: Tensor) -> Tensor:
     return (x.t() @ d).t().contiguous()
 
 
-class Steps:
+class PackedSteps:
     """Where packed sequences begin and end."""
 
     def __init__(self, offsets: Tensor) -> None:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from unspool.nn.taps import Tap, Trace, record, taps  # a module and a function of one name
+from unspool.nn.taps import Tap, TapTrace, record, taps  # a module and a function of one name
 
 if TYPE_CHECKING:
     from unspool.nn.activations import ACTIVATIONS
@@ -194,10 +194,10 @@ __all__ = [
     "SlidingWindow",
     "State",
     "Tap",
+    "TapTrace",
     "TokenEmbedding",
     "TokenInput",
     "TokenOutput",
-    "Trace",
     "TransformerDecoder",
     "TransformerEncoder",
     "TransformerOptions",

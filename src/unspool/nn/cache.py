@@ -20,7 +20,7 @@ class _Store:
         self.filled = filled
 
 
-class Growing:
+class GrowingCache:
     """A sequence (B, A, S, d) that steps are appended to, which gives a new one.
 
     Without gradients, all that grew from one beginning share a storage that doubles when it is
@@ -36,11 +36,11 @@ class Growing:
     def value(self) -> Tensor:
         return self._store.data[:, :, : self.steps]  # (B, A, S, d)
 
-    def append(self, new: Tensor) -> Growing:
+    def append(self, new: Tensor) -> GrowingCache:
         """With the steps (B, A, T, d) at its end."""
         if torch.is_grad_enabled():
             # The graph may need the old values as they are: nothing is written in place.
-            return Growing(torch.cat([self.value, new], 2))
+            return GrowingCache(torch.cat([self.value, new], 2))
         steps = self.steps + new.shape[2]
         store = self._store
         same_mode = store.data.is_inference() == torch.is_inference_mode_enabled()
@@ -53,13 +53,13 @@ class Growing:
         store.filled = steps
         return self._view(store, steps)
 
-    def select(self, rows: Tensor) -> Growing:
+    def select(self, rows: Tensor) -> GrowingCache:
         """Some rows of the batch, with the room to grow that there was."""
         return self._view(_Store(self._store.data.index_select(0, rows), self.steps), self.steps)
 
     @staticmethod
-    def _view(store: _Store, steps: int) -> Growing:
-        grown = Growing(store.data)
+    def _view(store: _Store, steps: int) -> GrowingCache:
+        grown = GrowingCache(store.data)
         grown._store, grown.steps = store, steps
         return grown
 
@@ -67,8 +67,8 @@ class Growing:
 class KeyValueCache(NamedTuple):
     """Every key and value that has been read."""
 
-    keys: Growing
-    values: Growing
+    keys: GrowingCache
+    values: GrowingCache
 
     @property
     def steps(self) -> int:

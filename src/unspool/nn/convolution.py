@@ -20,7 +20,7 @@ from unspool.nn.taps import Tap
 WIDTHS = (2, 3, 4)
 
 
-class Filters(nn.Module):
+class WidthFilters(nn.Module):
     """F filters of one width k, over any number of windows.
 
     c_t = W [x_{t-l}; ...; x_{t+r}] + b,        l = ⌊(k-1)/2⌋,  r = ⌊k/2⌋
@@ -67,7 +67,7 @@ class Convolution(nn.Module):
         self.inputs = inputs
         self.widths = tuple(widths)
         self.size = len(self.widths) * filters
-        self.filters = nn.ModuleList(Filters(inputs, filters, width) for width in self.widths)
+        self.filters = nn.ModuleList(WidthFilters(inputs, filters, width) for width in self.widths)
         self.gap = max(width // 2 for width in self.widths)
         self.features = Tap()
 
@@ -90,10 +90,10 @@ class Convolution(nn.Module):
         # Under autocast a product is bfloat16; a layer gives one type of output all the same.
         return self.features(packing.unpack(outputs.to(next(self.parameters()).dtype)))
 
-    def by_width(self) -> list[Filters]:
-        return [filters for filters in self.filters if isinstance(filters, Filters)]
+    def by_width(self) -> list[WidthFilters]:
+        return [filters for filters in self.filters if isinstance(filters, WidthFilters)]
 
-    def _slices(self, filters: Filters, count: int) -> list[tuple[int, int]]:
+    def _slices(self, filters: WidthFilters, count: int) -> list[tuple[int, int]]:
         """Of all windows in an array of `count` rows: the slices of their first, second, ...
         positions."""
         shifts = range(-filters.before, filters.after + 1)

@@ -65,14 +65,14 @@ def steps_needed(targets: Tensor, sizes: Tensor) -> Tensor:
     return sizes + again.sum(1)
 
 
-class TokenSpan(NamedTuple):
+class StepSpan(NamedTuple):
     """The steps of a token on the best path: from `start` up to before `end`."""
 
     start: int
     end: int
 
 
-def align(log_p: Tensor, target: list[int]) -> list[TokenSpan]:
+def align(log_p: Tensor, target: list[int]) -> list[StepSpan]:
     """Where each token of a text stands on its most probable path; (T, V). There must be enough
     steps for it."""
     states = with_blanks(torch.tensor(target, dtype=torch.int64))
@@ -96,9 +96,9 @@ def align(log_p: Tensor, target: list[int]) -> list[TokenSpan]:
         state -= int(back[t, state])
         path.append(state)
     path.reverse()
-    spans: dict[int, TokenSpan] = {}
+    spans: dict[int, StepSpan] = {}
     for t, own in enumerate(path):
         if own % 2:
             start = spans[own // 2].start if own // 2 in spans else t
-            spans[own // 2] = TokenSpan(start, t + 1)
+            spans[own // 2] = StepSpan(start, t + 1)
     return [spans[i] for i in range(len(target))]

@@ -27,7 +27,7 @@ from unspool.nn.transformer import DecoderState, TransformerDecoder
 from unspool.nn.transformer_blocks import TransformerOptions
 
 
-class Read(NamedTuple):
+class DecodedTargets(NamedTuple):
     """What a decoder has made of whole targets: the inputs (B, T, size) of its output layer; and of
     one that copies where each step looked, (B, T, S)."""
 
@@ -78,7 +78,7 @@ class Decoder(nn.Module, ABC):
     @abstractmethod
     def read(
         self, ids: Tensor, encoded: Encoded | None = None, *, lengths: Tensor | None = None
-    ) -> Read:
+    ) -> DecodedTargets:
         """Whole targets, all steps at once where that can be.
 
         lengths   (B,) of the targets: what comes after them is not defined, and may be left out of
@@ -256,16 +256,16 @@ class TransformerSeqDecoder(Decoder):
 
     def read(
         self, ids: Tensor, encoded: Encoded | None = None, *, lengths: Tensor | None = None
-    ) -> Read:
+    ) -> DecodedTargets:
         x = self.embedding(self.known(ids))
         if encoded is None:
-            return Read(self.transformer(x).outputs)
+            return DecodedTargets(self.transformer(x).outputs)
         memory, keep = encoded.outputs, encoded.keep
         if not isinstance(self.output, CopyOutput):
-            return Read(self.transformer(x, memory=memory, memory_keep=keep).outputs)
+            return DecodedTargets(self.transformer(x, memory=memory, memory_keep=keep).outputs)
         with record(self.transformer, self.aligning) as trace:
             outputs = self.transformer(x, memory=memory, memory_keep=keep).outputs
-        return Read(outputs, trace[self.aligning].mean(1))
+        return DecodedTargets(outputs, trace[self.aligning].mean(1))
 
     def select(self, state: SeqDecoderState, rows: Tensor) -> SeqDecoderState:
         alignment = None if state.alignment is None else state.alignment[rows]

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.nn.attention import check_keep
-from unspool.nn.cache import Cache, Growing, KeyValueCache, WindowCache
+from unspool.nn.cache import Cache, GrowingCache, KeyValueCache, WindowCache
 from unspool.nn.masks import causal_mask, masked_softmax, visible
 from unspool.nn.taps import Tap, recording
 
@@ -145,7 +145,7 @@ class ScaledDotProduct(HeadAttention):
 
     def step(self, q: Tensor, k: Tensor, v: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
         if cache is None:
-            cache = KeyValueCache(Growing(k), Growing(v))
+            cache = KeyValueCache(GrowingCache(k), GrowingCache(v))
         else:
             assert isinstance(cache, KeyValueCache)
             cache = KeyValueCache(cache.keys.append(k), cache.values.append(v))

@@ -52,7 +52,7 @@ STAGES = (
 )
 
 
-class Filters(nn.Conv2d):
+class SamePaddedConv2d(nn.Conv2d):
     """A convolution whose output has ⌈H / stride⌉ rows: where zeros around an image are odd in
     number, there is one more below and to the right."""
 
@@ -74,9 +74,9 @@ class InvertedResidual(nn.Module):
     def __init__(self, side: int, stride: int, expansion: int, inputs: int, outputs: int) -> None:
         super().__init__()
         wide = expansion * inputs
-        self.expand = Filters(inputs, wide, 1) if expansion > 1 else None
-        self.depthwise = Filters(wide, wide, side, stride=stride, groups=wide)
-        self.project = Filters(wide, outputs, 1)
+        self.expand = SamePaddedConv2d(inputs, wide, 1) if expansion > 1 else None
+        self.depthwise = SamePaddedConv2d(wide, wide, side, stride=stride, groups=wide)
+        self.project = SamePaddedConv2d(wide, outputs, 1)
         self.adds = stride == 1 and inputs == outputs
 
     def forward(self, x: Tensor) -> Tensor:
@@ -90,7 +90,7 @@ class EfficientNetLite0(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.stem = Filters(3, 32, 3, stride=2)
+        self.stem = SamePaddedConv2d(3, 32, 3, stride=2)
         self.blocks = nn.ModuleList(
             InvertedResidual(
                 own.side,
@@ -102,7 +102,7 @@ class EfficientNetLite0(nn.Module):
             for own in STAGES
             for i in range(own.blocks)
         )
-        self.head = Filters(320, FEATURES, 1)
+        self.head = SamePaddedConv2d(320, FEATURES, 1)
 
     def forward(self, images: Tensor) -> Tensor:
         """(B, 3, H, W) from 0 to 255 -> (B, 1280, ⌈H / 32⌉, ⌈W / 32⌉)"""

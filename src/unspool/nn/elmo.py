@@ -85,14 +85,14 @@ class SpellingEncoder(nn.Module):
         self.highways = nn.Sequential(
             *(Highway(self.convolution.size) for _ in range(options.highways))
         )
-        self.projection = Projection(self.convolution.size, options.size)
+        self.projection = OutputProjection(self.convolution.size, options.size)
 
     def forward(self, spellings: Tensor, sizes: Tensor) -> Tensor:
         features = self.convolution(self.embedding(spellings), sizes)  # (U, L, C)
         return self.projection(self.highways(self.pooling(features, sizes)))  # (U, P)
 
 
-class Projection(nn.Module):
+class OutputProjection(nn.Module):
     """y = W x + b, to a smaller size."""
 
     def __init__(self, inputs: int, size: int) -> None:
@@ -121,7 +121,7 @@ class ProjectedStack(nn.Module):
             for _ in range(options.layers)
         )
         self.projections = nn.ModuleList(
-            Projection(options.hidden, options.size) for _ in range(options.layers)
+            OutputProjection(options.hidden, options.size) for _ in range(options.layers)
         )
 
     def forward(self, x: Tensor, lengths: Tensor) -> list[Tensor]:

@@ -42,7 +42,7 @@ class NetworkOutput(NamedTuple):
     state: Any = None
 
 
-class Read(NamedTuple):
+class NextSteps(NamedTuple):
     """What a model gives for the next steps of a sequence, and what it goes on from."""
 
     scores: Tensor

@@ -18,12 +18,12 @@ from torch import Tensor, nn
 
 from unspool.errors import choose
 from unspool.native import attention_decoder
-from unspool.native.attention_weights import Source, Weights
+from unspool.native.attention_weights import DecoderWeights, SourceWeights
 from unspool.nn import init
 from unspool.nn.attention import Additive, Memory, Multiplicative
 from unspool.nn.cells import Cell
 from unspool.nn.copying import CopyOutput, CopyTable
-from unspool.nn.decoders import Decoder, Read
+from unspool.nn.decoders import DecodedTargets, Decoder
 from unspool.nn.dropout import Dropout
 from unspool.nn.encoder import Encoded
 from unspool.nn.heads import TokenOutput
@@ -221,7 +221,7 @@ class RecurrentDecoder(Decoder):
 
     def read(
         self, ids: Tensor, encoded: Encoded | None = None, *, lengths: Tensor | None = None
-    ) -> Read:
+    ) -> DecodedTargets:
         state = self.initial_state(encoded)
         y = self.embedding(self.known(ids))  # (B, T, E)
         lengths = check_lengths(lengths, y)
@@ -236,10 +236,12 @@ class RecurrentDecoder(Decoder):
         s = self.recurrent(y, lengths, state=state.cells).outputs  # (B, T, H)
         if self.attention is None or state.memory is None:
             assert state.vector is not None
-            return Read(self._join(state.vector[:, None].expand(-1, s.shape[1], -1), s, mask))
+            return DecodedTargets(
+                self._join(state.vector[:, None].expand(-1, s.shape[1], -1), s, mask)
+            )
         context, weights = self.attention.read(s, state.memory)
         self.alignment(weights)
-        return Read(self._join(context, s, mask), weights)
+        return DecodedTargets(self._join(context, s, mask), weights)
 
     def _waits(self) -> bool:
         """Whether steps are best made one by one: what attention finds goes into the cell, or its
@@ -264,13 +266,13 @@ class RecurrentDecoder(Decoder):
 
     def _run_native(
         self, y: Tensor, state: RecurrentDecoderState, lengths: Tensor | None, mask: Tensor | None
-    ) -> Read:
+    ) -> DecodedTargets:
         """All steps by the kernels, of real tokens alone: y (B, T, E) -> h~ (B, T, H)."""
         memory = state.memory
         assert memory is not None
         batch, steps = y.shape[:2]
         packing = Packing.of(batch, steps, lengths, by_time=True, device=y.device)
-        source = Source.of(*memory[:3], packing.order)
+        source = SourceWeights.of(*memory[:3], packing.order)
         packed = None if mask is None else packing.pack(mask)
         between = [self._mask(batch, steps, module=self.recurrent.dropout) for _ in state.cells[1:]]
         found = attention_decoder.run(
@@ -285,9 +287,11 @@ class RecurrentDecoder(Decoder):
         h = found.output
         if h is None:
             h = self._join(found.context, found.states, packed)
-        return Read(packing.unpack(h), packing.unpack(found.alignment) if self.copying else None)
+        return DecodedTargets(
+            packing.unpack(h), packing.unpack(found.alignment) if self.copying else None
+        )
 
-    def native_weights(self) -> Weights:
+    def native_weights(self) -> DecoderWeights:
         """As the kernels take them."""
         attention, W_q, b_q, v, w_k = self.attention, None, None, None, None
         if isinstance(attention, Additive):
@@ -296,11 +300,13 @@ class RecurrentDecoder(Decoder):
         elif attention is not None and attention.v is not None and attention.W is not None:
             W_q, v = attention.W[:, : attention.query], attention.v[0]
         cells = [own for (cell,) in self.recurrent.cells() if (own := cell.native()) is not None]
-        return Weights(
+        return DecoderWeights(
             cells, self.kind == "additive", self.input_feeding, W_q, b_q, v, self.W_c.weight, w_k
         )
 
-    def _run_loop(self, y: Tensor, state: RecurrentDecoderState, mask: Tensor | None) -> Read:
+    def _run_loop(
+        self, y: Tensor, state: RecurrentDecoderState, mask: Tensor | None
+    ) -> DecodedTargets:
         """Step by step, the reference: y (B, T, E) -> h~ (B, T, H)."""
         vectors, alignments = [], []
         for t, y_t in enumerate(y.unbind(1)):
@@ -309,7 +315,7 @@ class RecurrentDecoder(Decoder):
             assert state.alignment is not None
             alignments.append(state.alignment)
         alignment = self.alignment(torch.stack(alignments, 1))
-        return Read(torch.stack(vectors, 1), alignment)
+        return DecodedTargets(torch.stack(vectors, 1), alignment)
 
     def _advance(
         self, y: Tensor, state: RecurrentDecoderState, mask: Tensor | None

@@ -48,7 +48,7 @@ def recorded() -> Mapping[Tap, Passed]:
     return _recorded.get({})
 
 
-class Trace(Mapping[str, Tensor]):
+class TapTrace(Mapping[str, Tensor]):
     """What passed the recorded taps: `trace[path]` is the value of the latest pass.
 
     A tap inside a cell is passed once a time step; its value is stacked to (B, T, ...). In time
@@ -100,7 +100,7 @@ def recording(module: nn.Module) -> bool:
 
 
 @contextmanager
-def record(model: nn.Module, *patterns: str) -> Iterator[Trace]:
+def record(model: nn.Module, *patterns: str) -> Iterator[TapTrace]:
     """Records the taps whose path matches one of the shell-like `patterns` (none: all taps), in
     this thread."""
     found = taps(model)
@@ -114,7 +114,7 @@ def record(model: nn.Module, *patterns: str) -> Iterator[Trace]:
         raise ValueError(f"no tap matches {', '.join(patterns) or '*'}; this model has: {known}")
     passed: dict[str, Passed] = {path: [] for path in chosen}
     with _count_open(), _recording({tap: passed[path] for path, tap in chosen.items()}):
-        yield Trace(passed)
+        yield TapTrace(passed)
 
 
 @contextmanager

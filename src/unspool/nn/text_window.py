@@ -30,7 +30,7 @@ MOST = 6.0  # of α̂, β̂ and κ̂
 SLOW = 20  # points of a character, to begin with
 
 
-class Text(NamedTuple):
+class WindowText(NamedTuple):
     """What is to be written: B texts of U characters at most, the last one a mark of the end.
 
     ids      (B, U)
@@ -40,8 +40,8 @@ class Text(NamedTuple):
     ids: Tensor
     lengths: Tensor
 
-    def select(self, rows: Tensor) -> Text:
-        return Text(self.ids[rows], self.lengths[rows.cpu()])
+    def select(self, rows: Tensor) -> WindowText:
+        return WindowText(self.ids[rows], self.lengths[rows.cpu()])
 
 
 class WindowState(NamedTuple):
@@ -78,7 +78,7 @@ class TextWindow(nn.Module):
         with torch.no_grad():
             self.linear.bias[2 * components :].fill_(-math.log(SLOW))
 
-    def start(self, text: Text, vocabulary: int) -> WindowState:
+    def start(self, text: WindowText, vocabulary: int) -> WindowState:
         size = text.ids.shape[1]
         like = self.linear.weight
         keep = keep_mask(text.lengths, size, device=text.ids.device)
@@ -143,7 +143,7 @@ class WindowedRecurrent(Network):
             )
         self.size = hidden * (1 + (layers > 1))
 
-    def start(self, text: Text) -> SynthesisState:
+    def start(self, text: WindowText) -> SynthesisState:
         batch = len(text.ids)
         window = self.window.start(text, self.vocabulary)
         like = window.kappa

@@ -18,7 +18,7 @@ from unspool.page.views import chosen_view
 HEIGHT = 720  # pixels of a notebook's cell
 
 
-class Look:
+class LookPage:
     """What a model does with a text, as a page.
 
     text   of a model of series a recording or an array, of sound also the name of a file or a pair

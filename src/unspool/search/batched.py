@@ -21,7 +21,7 @@ from unspool.search.packed import (
     recurrent_unsupported_reason,
     unsupported_reason,
 )
-from unspool.search.rules import Hypothesis, Rules
+from unspool.search.rules import Hypothesis, SearchRules
 from unspool.text.vocab import BEGIN_ID, END_ID
 
 SearchDecoder = Decoder | PackedSearch | PackedRecurrentSearch
@@ -63,7 +63,7 @@ class DecoderSearch:
         if self.fused is not None:
             decoder = self.fused(decoder)
         decoding.refuse_too_many(len(limits), max(limits), len(self.decoder.output.b))
-        rules = Rules(
+        rules = SearchRules(
             end=END_ID,
             max_length=tuple(limits),
             min_length=decoding.min_length,

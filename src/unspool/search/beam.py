@@ -14,10 +14,10 @@ from torch import Tensor
 
 from unspool.search.logits import largest
 from unspool.search.rules import (
-    Decoder,
     Hypothesis,
-    Rules,
+    SearchRules,
     Sentence,
+    StepDecoder,
     check_first,
     seen,
     select,
@@ -32,10 +32,10 @@ def length_penalty(n: int, alpha: float) -> float:
 
 @torch.inference_mode()
 def beam(
-    decoder: Decoder,
+    decoder: StepDecoder,
     state: Any,
     first: Tensor,
-    rules: Rules,
+    rules: SearchRules,
     *,
     width: int,
     best: int = 1,

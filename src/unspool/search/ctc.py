@@ -32,7 +32,7 @@ class NextScores(Protocol):
         """(N,) log probability that each prefix is all"""
 
 
-class Text(NamedTuple):
+class CtcText(NamedTuple):
     """What was found.
 
     ids       the tokens
@@ -151,7 +151,7 @@ def prefix_beam(
     language: NextScores | None = None,
     weight: float = 0.0,
     bonus: float = 0.0,
-) -> list[list[Text]]:
+) -> list[list[CtcText]]:
     """The best texts of each row, the best first.
 
     A prefix has two probabilities: of paths that end in a blank, and of paths that end in its last
@@ -201,10 +201,10 @@ def prefix_beam(
     if language is not None:
         final = final + weight * language.end().view(rows, beam)
     texts = written(chosen, rows, beam)
-    found_texts: list[list[Text]] = []
+    found_texts: list[list[CtcText]] = []
     for row, order in enumerate(final.sort(dim=1, descending=True, stable=True).indices.tolist()):
         best_first = [
-            Text(texts[row][k], float(total[row, k]), float(final[row, k]))
+            CtcText(texts[row][k], float(total[row, k]), float(final[row, k]))
             for k in order
             if total[row, k] > NEVER
         ]

@@ -13,7 +13,7 @@ from unspool.config.memory import refuse_too_large
 from unspool.config.numbers import check_numbers
 from unspool.errors import ConfigError
 from unspool.search.beam import beam
-from unspool.search.rules import Decoder, Hypothesis, Rules
+from unspool.search.rules import Hypothesis, SearchRules, StepDecoder
 from unspool.search.walk import greedy, sample
 
 SCORES = 12  # bytes of a token that may come next: its score, log probability and rank
@@ -112,10 +112,10 @@ class Decoding:
 
     def search(
         self,
-        decoder: Decoder,
+        decoder: StepDecoder,
         state: Any,
         first: Tensor,
-        rules: Rules,
+        rules: SearchRules,
         generator: torch.Generator | None,
     ) -> list[list[Hypothesis]]:
         """Of each sentence the `nbest`, the highest score first."""

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool import native
-from unspool.native.attention_weights import Source
-from unspool.native.decoder import WIDTH, Memory, PackedDecoder, Past, Shape
+from unspool.native.attention_weights import SourceWeights
+from unspool.native.decoder import WIDTH, CrossMemory, DecoderShape, PackedDecoder, Past
 from unspool.native.passes import log_mixture
 from unspool.native.recurrent_search import RecurrentSearch
 from unspool.nn.copying import number_tokens
@@ -74,7 +74,7 @@ class SourceTokens(NamedTuple):
 
 class PackedState(NamedTuple):
     past: Past
-    memory: Memory | None
+    memory: CrossMemory | None
     aligned: bool
     alignment: Tensor | None = None  # (R, S)
     copies: SourceTokens | None = None
@@ -114,7 +114,7 @@ class PackedSearch:
             assert attention is not None
             bias = None if attention.b is None else attention.b[width:]
             keys_values.append(F.linear(memory, attention.W[width:], bias).contiguous())
-        read = Memory(tuple(keys_values), keep.contiguous())
+        read = CrossMemory(tuple(keys_values), keep.contiguous())
         copies = SourceTokens.of(self.decoder, encoded)
         past = self.packed.start(len(memory))
         return PackedState(past, read, aligned or self.copying, None, copies)
@@ -136,9 +136,9 @@ class PackedSearch:
         alignment = None if state.alignment is None else state.alignment[rows]
         return state._replace(past=state.past.select(rows), alignment=alignment)
 
-    def _shape(self) -> Shape:
+    def _shape(self) -> DecoderShape:
         options, first = self.decoder.transformer.options, self.blocks[0]
-        return Shape(
+        return DecoderShape(
             layers=options.layers,
             width=options.width,
             heads=options.heads,
@@ -193,7 +193,7 @@ def recurrent_unsupported_reason(decoder: RecurrentDecoder) -> str | None:
 
 class PackedRecurrentState(NamedTuple):
     cells: Tensor  # (P, R, H)
-    source: Source  # rows of one memory are not copied
+    source: SourceWeights  # rows of one memory are not copied
     alignment: Tensor | None = None  # (R, S)
     copies: SourceTokens | None = None
     coverage: Tensor | None = None  # (R, S)

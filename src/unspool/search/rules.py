@@ -22,7 +22,7 @@ from unspool.native.memory import empty
 LEAST = -1e9  # the log probability of an impossible end that is the only way out
 
 
-class Decoder(Protocol):
+class StepDecoder(Protocol):
     def step(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]: ...
     def select(self, state: Any, rows: Tensor) -> Any: ...
 
@@ -42,7 +42,7 @@ class Hypothesis(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rules:
+class SearchRules:
     """What every sentence obeys.
 
     end              the token that ends a sentence; after max_length tokens it must come
@@ -123,7 +123,7 @@ class Sentence(NamedTuple):
 
 
 def step(
-    decoder: Decoder, ids: Tensor, state: Any, rules: Rules, live: Sequence[Sentence]
+    decoder: StepDecoder, ids: Tensor, state: Any, rules: SearchRules, live: Sequence[Sentence]
 ) -> tuple[Tensor, Any]:
     """Log probabilities (R, V), in single precision at least, of what the rules allow."""
     logits, state = decoder.step(ids, state)
@@ -149,7 +149,7 @@ def seen(state: Any, rows: int) -> Sequence[Tensor | None]:
     return [None] * rows if alignment is None else alignment.unbind()
 
 
-def select(decoder: Decoder, state: Any, rows: list[int], size: int) -> Any:
+def select(decoder: StepDecoder, state: Any, rows: list[int], size: int) -> Any:
     """The state of `rows` out of `size`; untouched where these are all, or none is left."""
     same = not rows or rows == list(range(size))
     return state if same else decoder.select(state, torch.tensor(rows))

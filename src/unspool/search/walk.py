@@ -15,10 +15,10 @@ from torch import Tensor
 from unspool.search import logits
 from unspool.search.logits import largest
 from unspool.search.rules import (
-    Decoder,
     Hypothesis,
-    Rules,
+    SearchRules,
     Sentence,
+    StepDecoder,
     check_first,
     seen,
     select,
@@ -26,16 +26,16 @@ from unspool.search.rules import (
 )
 
 
-def greedy(decoder: Decoder, state: Any, first: Tensor, rules: Rules) -> list[Hypothesis]:
+def greedy(decoder: StepDecoder, state: Any, first: Tensor, rules: SearchRules) -> list[Hypothesis]:
     """The most probable token at each step."""
     return _walk(decoder, state, first, rules, lambda allowed: largest(allowed, 1)[1][:, 0])
 
 
 def sample(
-    decoder: Decoder,
+    decoder: StepDecoder,
     state: Any,
     first: Tensor,
-    rules: Rules,
+    rules: SearchRules,
     *,
     temperature: float = 1.0,
     top_k: int = 0,
@@ -64,7 +64,11 @@ def sample(
 
 @torch.inference_mode()
 def _walk(
-    decoder: Decoder, state: Any, first: Tensor, rules: Rules, pick: Callable[[Tensor], Tensor]
+    decoder: StepDecoder,
+    state: Any,
+    first: Tensor,
+    rules: SearchRules,
+    pick: Callable[[Tensor], Tensor],
 ) -> list[Hypothesis]:
     """One way through: pick (R, V) -> (R,) chooses among what the rules allow."""
     check_first(first)

@@ -16,23 +16,23 @@ ORDER = 4  # of the longest n-gram
 References = Sequence[Sequence[str]]  # of each text, those that it is compared with
 
 
-class Score(NamedTuple):
+class SacrebleuScore(NamedTuple):
     value: float
     signature: str
 
 
-def corpus_bleu(hypotheses: Sequence[str], references: References) -> Score:
+def corpus_bleu(hypotheses: Sequence[str], references: References) -> SacrebleuScore:
     """BLEU (Papineni et al. 2002) of the whole, 0 to 100, with the tokens of mteval-13a."""
     metric = BLEU()
     value = metric.corpus_score(list(hypotheses), streams(references)).score
-    return Score(min(100.0, float(value)), str(metric.get_signature()))
+    return SacrebleuScore(min(100.0, float(value)), str(metric.get_signature()))
 
 
-def corpus_chrf(hypotheses: Sequence[str], references: References) -> Score:
+def corpus_chrf(hypotheses: Sequence[str], references: References) -> SacrebleuScore:
     """chrF (Popović 2015): character n-grams, 0 to 100; of several references the best."""
     metric = CHRF()
     value = metric.corpus_score(list(hypotheses), streams(references)).score
-    return Score(float(value), str(metric.get_signature()))
+    return SacrebleuScore(float(value), str(metric.get_signature()))
 
 
 def streams(references: References) -> Any:

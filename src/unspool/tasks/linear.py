@@ -67,7 +67,7 @@ def baseline_config(config: Config, name: str, preset: Mapping[str, Any]) -> Con
     )
 
 
-class Weights(NamedTuple):
+class LinearWeights(NamedTuple):
     W: np.ndarray  # (F, K)
     b: np.ndarray  # (K,)
 
@@ -81,7 +81,9 @@ class Solver(ABC):
     """Weights of standardised features for the targets of a part; larger strengths fit closer."""
 
     @abstractmethod
-    def solve(self, x: csr_matrix, part: Part, rows: np.ndarray, strength: float) -> Weights: ...
+    def solve(
+        self, x: csr_matrix, part: Part, rows: np.ndarray, strength: float
+    ) -> LinearWeights: ...
 
     @abstractmethod
     def strata(self, part: Part) -> np.ndarray:
@@ -108,7 +110,7 @@ class Logistic(Solver):
         self.decision, self.ratios = decision, ratios
         self.model: Any = None  # scikit-learn's, of the latest fit
 
-    def solve(self, x: csr_matrix, part: Part, rows: np.ndarray, strength: float) -> Weights:
+    def solve(self, x: csr_matrix, part: Part, rows: np.ndarray, strength: float) -> LinearWeights:
         truth = self.decision.truth(part["label"])[rows]
         if truth.ndim == 1 and self.ratios and truth.max() > 1:
             truth = truth[:, None] == np.arange(truth.max() + 1)
@@ -116,22 +118,22 @@ class Logistic(Solver):
             return self._weighed(x, truth, strength)
         self.model = None
         found = [self._weighed(x, own, strength) for own in truth.T]
-        return Weights(*(np.concatenate(each, -1) for each in zip(*found)))
+        return LinearWeights(*(np.concatenate(each, -1) for each in zip(*found)))
 
-    def _weighed(self, x: csr_matrix, truth: np.ndarray, strength: float) -> Weights:
+    def _weighed(self, x: csr_matrix, truth: np.ndarray, strength: float) -> LinearWeights:
         if not self.ratios:
             return self._solve(x, truth, strength)
         r = log_count_ratios(x, truth > 0)
         W, b = self._solve(x.multiply(r).tocsr(), truth, strength)
-        return Weights(W * r[:, None], b)
+        return LinearWeights(W * r[:, None], b)
 
-    def _solve(self, x: csr_matrix, truth: np.ndarray, strength: float) -> Weights:
+    def _solve(self, x: csr_matrix, truth: np.ndarray, strength: float) -> LinearWeights:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
         from threadpoolctl import threadpool_limits
 
         if (truth == truth[0]).all():  # a label that every row has, or none
-            return Weights(np.zeros((x.shape[1], 1)), np.array([10.0 if truth[0] else -10.0]))
+            return LinearWeights(np.zeros((x.shape[1], 1)), np.array([10.0 if truth[0] else -10.0]))
         if self.model is None or self.model.coef_.shape[1] != x.shape[1]:
             weights = "balanced" if self.decision.train.class_weights == "balanced" else None
             self.model = LogisticRegression(max_iter=1000, warm_start=True, class_weight=weights)
@@ -140,7 +142,7 @@ class Logistic(Solver):
         with threadpool_limits(1, "blas"), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.model.fit(x, truth)
-        return Weights(self.model.coef_.T.copy(), self.model.intercept_.copy())
+        return LinearWeights(self.model.coef_.T.copy(), self.model.intercept_.copy())
 
     def strata(self, part: Part) -> np.ndarray:
         truth = self.decision.truth(part["label"])
@@ -165,12 +167,12 @@ class Ridge(Solver):
         self.field = field
         self.model: Any = None  # scikit-learn's, of the latest fit
 
-    def solve(self, x: csr_matrix, part: Part, rows: np.ndarray, strength: float) -> Weights:
+    def solve(self, x: csr_matrix, part: Part, rows: np.ndarray, strength: float) -> LinearWeights:
         from sklearn.linear_model import Ridge as Regression
 
         y = (part["number"].array[rows] - self.field.mean) / self.field.std
         self.model = Regression(alpha=1 / strength, solver="sparse_cg", tol=1e-6).fit(x, y)
-        return Weights(
+        return LinearWeights(
             self.model.coef_.reshape(y.shape[1], -1).T, np.atleast_1d(self.model.intercept_)
         )
 
@@ -195,11 +197,11 @@ class Trial(NamedTuple):
     features: str
     size: int
     strength: float
-    weights: Weights
+    weights: LinearWeights
     metrics: dict[str, float]
 
 
-class Judge(NamedTuple):
+class ModelSelection(NamedTuple):
     """Rows of a part that choose between settings, and the training rows that are fitted to."""
 
     part: Part
@@ -209,7 +211,9 @@ class Judge(NamedTuple):
     where: str
 
     @classmethod
-    def of(cls, task: DocumentTask, parts: Mapping[str, Part], x: csr_matrix) -> Judge | None:
+    def of(
+        cls, task: DocumentTask, parts: Mapping[str, Part], x: csr_matrix
+    ) -> ModelSelection | None:
         """The validation part, or else a tenth of the training part; of a few rows, none."""
         train, valid = parts["train"], parts.get("valid")
         if valid is not None:
@@ -236,7 +240,7 @@ def fit_linear(task: DocumentTask, parts: Mapping[str, Part]) -> Fitting:
     """The best of all features and strengths where there are rows to choose by."""
     field, train, solver = task.features, parts["train"], task.solver()
     x, every = features(train[task.input], field), np.arange(len(train))
-    judge = Judge.of(task, parts, x)
+    judge = ModelSelection.of(task, parts, x)
     if judge is None:
         weights = solver.solve(x, train, every, USUAL)
         note = f"{about(field, len(field))}, C = {USUAL:g}: too few rows to choose by"
@@ -259,7 +263,7 @@ def fit_linear(task: DocumentTask, parts: Mapping[str, Part]) -> Fitting:
     return Fitting(filled(task, weights), log, note)
 
 
-def try_all(task: DocumentTask, train: Part, x: csr_matrix, judge: Judge) -> list[Trial]:
+def try_all(task: DocumentTask, train: Part, x: csr_matrix, judge: ModelSelection) -> list[Trial]:
     """Every strength, of n-grams of words alone and with those of characters."""
     field, trials = task.features, []
     sizes = {len(field)} | ({len(field.words)} if isinstance(field, NgramField) else set())
@@ -281,7 +285,7 @@ def about(field: NgramField | FeatureField, size: int) -> str:
     return f"n-grams of {' and '.join(kinds)}"
 
 
-def filled(task: DocumentTask, weights: Weights) -> Linear:
+def filled(task: DocumentTask, weights: LinearWeights) -> Linear:
     """The model of a task with these weights."""
     model = task.build()
     assert isinstance(model, Linear)

@@ -38,7 +38,7 @@ class AnswerText(NamedTuple):
     note: str = ""
 
 
-class Lattice(NamedTuple):
+class StepLattice(NamedTuple):
     """What a model that writes fewer tokens than it reads steps says at each of them.
 
     names          (V) of the tokens, and of the blank
@@ -107,7 +107,7 @@ class Reading(ABC):
         """The step that is asked about unless another is named."""
         return len(self.asked) - 1
 
-    def lattice(self) -> Lattice | None:
+    def lattice(self) -> StepLattice | None:
         """Of a model that writes where it reads, but fewer tokens; None of others."""
         return None
 

@@ -73,7 +73,7 @@ class ChunkTable:
         begins = np.cumsum(sizes) - sizes  # where the ids of each chunk begin in the result
         return self.ids[np.repeat(self.starts[rows] - begins, sizes) + np.arange(sizes.sum())]
 
-    def _rows(self, spans: Spans, chosen: np.ndarray) -> np.ndarray:
+    def _rows(self, spans: ByteSpans, chosen: np.ndarray) -> np.ndarray:
         """The rows of some chunks of a text, the unknown ones having been added."""
         hashes = spans.hashes[chosen]
         known, indices = self._look_up(hashes)
@@ -89,7 +89,7 @@ class ChunkTable:
             return np.zeros(len(hashes), dtype=bool), indices
         return self.hashes[np.minimum(indices, len(self.hashes) - 1)] == hashes, indices
 
-    def _add(self, spans: Spans, chosen: np.ndarray) -> None:
+    def _add(self, spans: ByteSpans, chosen: np.ndarray) -> None:
         ids: list[int] = []
         ends = []
         stops = (spans.starts + spans.sizes)[chosen]
@@ -108,7 +108,7 @@ class ChunkTable:
         self.rows = np.insert(self.rows, indices, old + order)
 
 
-class Spans(NamedTuple):
+class ByteSpans(NamedTuple):
     """The chunks of a text as stretches of its UTF-8 bytes, and a hash of each."""
 
     data: bytes
@@ -117,7 +117,7 @@ class Spans(NamedTuple):
     hashes: np.ndarray
 
 
-def find_chunks(text: str) -> Spans:
+def find_chunks(text: str) -> ByteSpans:
     """Where `text.split()` would cut."""
     if not text.isascii():
         text = WIDE_SPACE.sub(" ", text)
@@ -129,7 +129,7 @@ def find_chunks(text: str) -> Spans:
     hashes = _hashes(codes[1:], starts, sizes)
     for i in np.flatnonzero(sizes > LONGEST):
         hashes[i] = hash(data[starts[i] : starts[i] + sizes[i]]) & 0xFFFFFFFFFFFFFFFF
-    return Spans(data, starts, sizes, hashes)
+    return ByteSpans(data, starts, sizes, hashes)
 
 
 def _hashes(codes: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:

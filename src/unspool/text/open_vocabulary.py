@@ -27,7 +27,7 @@ LINE_END = "\0\0"
 
 
 @dataclass(frozen=True)
-class Rules:
+class TokenRules:
     """The settings that decide into which tokens a text falls."""
 
     kind: str
@@ -41,10 +41,10 @@ class Rules:
         return Normalizer(self.form, self.lowercase)
 
     @staticmethod
-    def of(settings: TokenizerConfig, *, newlines: bool) -> Rules:
+    def of(settings: TokenizerConfig, *, newlines: bool) -> TokenRules:
         """Rules for a column of texts; byte pairs start from characters."""
         words = settings.kind == "word"
-        return Rules(
+        return TokenRules(
             "word" if words else "char",
             settings.normalize,
             settings.lowercase,
@@ -53,22 +53,22 @@ class Rules:
         )
 
     @staticmethod
-    def of_tokenizer(tokenizer: Tokenizer) -> Rules:
+    def of_tokenizer(tokenizer: Tokenizer) -> TokenRules:
         form, lowercase = tokenizer.normalizer.form, tokenizer.normalizer.lowercase
         if isinstance(tokenizer, WordTokenizer):
-            return Rules("word", form, lowercase, tokenizer.split, tokenizer.newlines)
-        return Rules("char", form, lowercase, "", False)
+            return TokenRules("word", form, lowercase, tokenizer.split, tokenizer.newlines)
+        return TokenRules("char", form, lowercase, "", False)
 
     @staticmethod
-    def of_tokens(form: str) -> Rules:
+    def of_tokens(form: str) -> TokenRules:
         """Rules for tokens that are already cut, between spaces."""
-        return Rules("word", form, False, "space", False)
+        return TokenRules("word", form, False, "space", False)
 
 
 class OpenEncoder(ABC):
     """Texts to raw ids; the vocabulary grows as new tokens appear."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: TokenRules) -> None:
         self.normalizer = rules.normalizer
         self.types = [""]  # raw id 0 is the end of a text, and never stored
 
@@ -86,7 +86,7 @@ class OpenEncoder(ABC):
 class OpenChars(OpenEncoder):
     """A table over all code points."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: TokenRules) -> None:
         super().__init__(rules)
         self.table = np.zeros(CODE_POINTS, dtype=np.uint32)
 
@@ -105,7 +105,7 @@ class OpenChars(OpenEncoder):
 class OpenWords(OpenEncoder):
     """Words by way of the chunks between spaces, each of which is split only once."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: TokenRules) -> None:
         super().__init__(rules)
         self.split, self.newlines = SPLITTERS[rules.split], rules.newlines
         self.index: dict[str, int] = {}
@@ -138,5 +138,5 @@ class OpenWords(OpenEncoder):
 OPEN: dict[str, type[OpenEncoder]] = {"char": OpenChars, "word": OpenWords}
 
 
-def open_encoder(rules: Rules) -> OpenEncoder:
+def open_encoder(rules: TokenRules) -> OpenEncoder:
     return OPEN[rules.kind](rules)

@@ -29,8 +29,8 @@ from unspool.topic_model.corpus import (
     top_words,
 )
 from unspool.topic_model.map import map_documents
-from unspool.topic_model.methods import METHODS, Assigned, Method
-from unspool.topic_model.result import MapPoint, NearDocument, Topic, Topics, Tried, beginning
+from unspool.topic_model.methods import METHODS, Assigned, TopicMethod
+from unspool.topic_model.result import MapPoint, NearDocument, Topic, Topics, TriedCount, beginning
 from unspool.topic_model.settings import TopicsConfig, TopicSettings
 from unspool.topic_model.times import DateColumn, find_dates, over_time
 from unspool.topic_model.vectors import DocumentVectors, corpus_vectors, open_vectors
@@ -113,7 +113,7 @@ SPARE = 4  # times as many near documents are looked at as shown: some are the s
 class FittedTopics:
     """Topics of one number: the largest first, with their words and the coherence of each."""
 
-    method: Method
+    method: TopicMethod
     assigned: Assigned
     words: list[list[tuple[str, float]]]
     coherence: list[float]
@@ -260,7 +260,7 @@ def _vectors(settings: TopicSettings, start: str | Path | None) -> DocumentVecto
 
 def choose_count(
     corpus: TopicCorpus, settings: TopicSettings, note: Note, progress: Progress | None
-) -> tuple[FittedTopics, list[Tried]]:
+) -> tuple[FittedTopics, list[TriedCount]]:
     """Topics of the number that was given, or of the one with the largest coherence of a few."""
     number, words = len(corpus.documents), len(corpus.vocabulary.words)
     most = min(number, words)
@@ -285,7 +285,7 @@ def choose_count(
         if progress is not None:
             progress("finding topics", i / len(counts))
         found.append((count, corpus.fit(settings, count, note)))
-    tried = [Tried(count, fitted.mean) for count, fitted in found]
+    tried = [TriedCount(count, fitted.mean) for count, fitted in found]
     count, best = max(found, key=lambda own: own[1].mean)
     others = ", ".join(f"{own.topics} ({own.coherence:.4f})" for own in tried)
     note(

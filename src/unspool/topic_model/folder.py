@@ -23,7 +23,7 @@ from unspool.io.files import AGAIN, list_hash, read_json, write_atomic, write_js
 from unspool.topic_model.corpus import Documents
 from unspool.topic_model.map import draw_map
 from unspool.topic_model.methods import METHODS, Assigned
-from unspool.topic_model.result import Topic, Topics, Tried
+from unspool.topic_model.result import Topic, Topics, TriedCount
 from unspool.topic_model.settings import TopicsConfig
 from unspool.topic_model.times import OverTime
 from unspool.topic_model.vectors import model_record, open_vectors
@@ -134,7 +134,7 @@ def load_topics(path: str | Path, *, start: str | Path | None = None) -> Topics:
             rows=stored["rows"],
             empty=stored["empty"],
             without=stored["without_words"],
-            tried=[Tried(**own) for own in stored["tried"]],
+            tried=[TriedCount(**own) for own in stored["tried"]],
             times=None if stored["times"] is None else OverTime.from_json(stored["times"]),
             start=stored["start"],
             seconds=stored["seconds"],

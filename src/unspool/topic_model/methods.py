@@ -31,7 +31,7 @@ class Assigned(NamedTuple):
         return np.where(self.shares.sum(1) > 0, self.shares.argmax(1), -1)
 
 
-class Method(ABC):
+class TopicMethod(ABC):
     """A way to find topics; `fit` once, or `restore` what was kept, then `assign`.
 
     reads_vectors   whether it reads the vectors of a model, not the counts of words
@@ -67,7 +67,7 @@ class Method(ABC):
     def restore(self, tensors: dict[str, np.ndarray]) -> None: ...
 
 
-class Nmf(Method):
+class Nmf(TopicMethod):
     """TF-IDF with the logarithm of counts, at length 1."""
 
     def fit(self, x: Any, count: int) -> None:
@@ -117,7 +117,7 @@ class Nmf(Method):
         self.idf, self.components = tensors["idf"], tensors["components"]
 
 
-class Lda(Method):
+class Lda(TopicMethod):
     """Variational Bayes over whole passes of the counts (Hoffman et al. 2010)."""
 
     def fit(self, x: Any, count: int) -> None:
@@ -160,7 +160,7 @@ class Lda(Method):
         model.n_features_in_ = components.shape[1]
 
 
-class Clusters(Method):
+class Clusters(TopicMethod):
     """The nearness is the cosine to the centre of a cluster."""
 
     reads_vectors = True
@@ -192,7 +192,7 @@ class Clusters(Method):
         self.centres = tensors["centres"]
 
 
-METHODS: dict[str, type[Method]] = {"nmf": Nmf, "lda": Lda, "clusters": Clusters}
+METHODS: dict[str, type[TopicMethod]] = {"nmf": Nmf, "lda": Lda, "clusters": Clusters}
 
 
 def proportions(w: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from unspool.tasks.answer import Answer, Answers, one_line
 from unspool.tasks.task import chunks
-from unspool.topic_model.methods import Assigned, Method
+from unspool.topic_model.methods import Assigned, TopicMethod
 from unspool.topic_model.settings import TopicsConfig
 from unspool.topic_model.times import OverTime
 from unspool.topic_model.vectors import DocumentVectors
@@ -102,7 +102,7 @@ class TopicAnswer(Answer):
         return {"text": self.text, "topic": self.topic, "share": self.share, "shares": shares}
 
 
-class Tried(NamedTuple):
+class TriedCount(NamedTuple):
     """A number of topics, and the coherence that it gave."""
 
     topics: int
@@ -128,7 +128,7 @@ class Topics:
     """
 
     config: TopicsConfig
-    method: Method
+    method: TopicMethod
     words: list[str]
     topics: list[Topic]
     summary: str
@@ -136,7 +136,7 @@ class Topics:
     rows: int
     empty: int
     without: int  # documents with none of the words
-    tried: list[Tried] = field(default_factory=list)
+    tried: list[TriedCount] = field(default_factory=list)
     times: OverTime | None = None
     points: list[MapPoint] = field(default_factory=list)
     start: dict[str, str] | None = None  # the model that made the vectors

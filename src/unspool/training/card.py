@@ -15,7 +15,7 @@ from unspool.training.folder import RunFolder
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BaselineComparison:
     """The report of a run and those of its baselines, by name, on the same rows."""
 
     task: Task
@@ -61,7 +61,7 @@ def model_card(
     counters: Counters,
     report: Report | None,
     part: str | None,
-    comparison: Comparison | None = None,
+    comparison: BaselineComparison | None = None,
     findings: Sequence[str] = (),
 ) -> str:
     """The card as Markdown: use, result, data, training, network, all settings."""

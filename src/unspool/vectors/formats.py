@@ -65,7 +65,7 @@ def read_bytes(file: BinaryIO, count: int, name: str) -> bytes:
         raise unreadable(Path(name), name, error) from None
 
 
-class Header(NamedTuple):
+class VectorHeader(NamedTuple):
     """The first line of word2vec's formats."""
 
     rows: int
@@ -73,7 +73,7 @@ class Header(NamedTuple):
     length: int  # bytes of the line
 
 
-def parse_header(head: bytes) -> Header | None:
+def parse_header(head: bytes) -> VectorHeader | None:
     """`count size`, or None where the first line is something else."""
     line, newline, _ = head.partition(b"\n")
     fields = line.split()
@@ -81,10 +81,10 @@ def parse_header(head: bytes) -> Header | None:
         return None
     # A number of thousands of digits is none that Python reads, nor any that is true.
     rows, size = (int(field) if len(field) < 19 else 10**18 for field in fields)
-    return Header(rows, size, len(line) + 1)
+    return VectorHeader(rows, size, len(line) + 1)
 
 
-def checked(header: Header, name: str) -> Header:
+def checked(header: VectorHeader, name: str) -> VectorHeader:
     if header.rows < 1 or header.size < 1:
         raise DataError(
             "the first line must be the number of vectors and their size",
@@ -95,7 +95,7 @@ def checked(header: Header, name: str) -> Header:
     return header
 
 
-def wrong_count(header: Header, found: int, name: str) -> DataError:
+def wrong_count(header: VectorHeader, found: int, name: str) -> DataError:
     return DataError(
         f"the first line promises {header.rows:,} vectors of size {header.size:,}, and {found:,}"
         " whole ones follow",
@@ -113,7 +113,7 @@ def twice(word: str, where: str, before: str) -> DataError:
     )
 
 
-def read_text(file: TextFile, header: Header | None) -> WordVectors:
+def read_text(file: TextFile, header: VectorHeader | None) -> WordVectors:
     """Lines of a word and its numbers, with spaces between them."""
     lines = enumerate(file.lines(), start=1)
     size = None
@@ -191,7 +191,7 @@ def _numbers(cut: list[tuple[str, str]], where_of: list[str], size: int) -> np.n
     )
 
 
-def read_binary(path: Path, name: str, header: Header) -> WordVectors:
+def read_binary(path: Path, name: str, header: VectorHeader) -> WordVectors:
     """word2vec's binary format: after the header `word`, a space, and E floats of 32 bits."""
     count, size, skip = checked(header, name)
     try:

@@ -21,7 +21,7 @@ from unspool.vectors.words import WordVectors
 BATCH = 512  # questions compared with all words at once
 
 
-class Row(NamedTuple):
+class WordListRow(NamedTuple):
     line: int
     section: str
     fields: list[str]
@@ -89,7 +89,7 @@ def score(vectors: WordVectors, path: str | Path) -> SimilarityScore | AnalogySc
     return _similarities(vectors, rows, file.name)
 
 
-def _rows(file: TextFile) -> Iterator[Row]:
+def _rows(file: TextFile) -> Iterator[WordListRow]:
     section = ""
     for number, line in enumerate(file.lines(), start=1):
         text = line.strip()
@@ -97,10 +97,10 @@ def _rows(file: TextFile) -> Iterator[Row]:
             section = text[1:].strip()
         elif text and not text.startswith("#"):
             delimiter = next((mark for mark in "\t,;" if mark in text), None)
-            yield Row(number, section, [field.strip() for field in text.split(delimiter)])
+            yield WordListRow(number, section, [field.strip() for field in text.split(delimiter)])
 
 
-def _similarities(vectors: WordVectors, rows: list[Row], name: str) -> SimilarityScore:
+def _similarities(vectors: WordVectors, rows: list[WordListRow], name: str) -> SimilarityScore:
     from scipy.stats import spearmanr
 
     if len(rows) > 1 and not _is_number(rows[0].fields[-1]):  # the names of the columns
@@ -124,7 +124,7 @@ def _similarities(vectors: WordVectors, rows: list[Row], name: str) -> Similarit
     return SimilarityScore(name, len(rows), len(people), rho)
 
 
-def _analogies(vectors: WordVectors, rows: list[Row], name: str) -> AnalogyScore:
+def _analogies(vectors: WordVectors, rows: list[WordListRow], name: str) -> AnalogyScore:
     questions, asked, counts = [], [], dict[str, list[int]]()
     for row in rows:
         if len(row.fields) != 4:

@@ -46,7 +46,7 @@ from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.tokens import TokenColumn
 from unspool.errors import DataError
 from unspool.text.normalize import Normalizer
-from unspool.text.open_vocabulary import Rules
+from unspool.text.open_vocabulary import TokenRules
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS, Vocab
 
@@ -146,7 +146,7 @@ class EventWriter(TextWriter):
     """Pieces as texts of events; counts what is left out."""
 
     def __init__(
-        self, folder: Path, name: str, rules: Rules, piece: Callable[[Any, str], Piece]
+        self, folder: Path, name: str, rules: TokenRules, piece: Callable[[Any, str], Piece]
     ) -> None:
         super().__init__(folder, name, rules)
         self.piece, self.left = piece, LeftOut(folder, name)

@@ -24,7 +24,7 @@ from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.tokens import TokenColumn
 from unspool.errors import DataError
-from unspool.text.open_vocabulary import Rules
+from unspool.text.open_vocabulary import TokenRules
 from unspool.text.tokenizers import PairFrame, PretrainedTokenizer, Tokenizer
 from unspool.text.vocab import PAIR_SPECIALS, UNK_ID
 
@@ -164,7 +164,7 @@ class PairWriter(TextWriter):
         self,
         folder: Path,
         name: str,
-        rules: Rules,
+        rules: TokenRules,
         texts: Callable[[Any, str], tuple[str, ...]] = as_pair,
     ) -> None:
         super().__init__(folder, name, rules)
@@ -203,7 +203,7 @@ class PairForm(TextForm):
     def sample(self, values: Sequence[Any]) -> list[Any]:
         return [text for value in values if isinstance(value, list | tuple) for text in value]
 
-    def writer(self, folder: Path, name: str, rules: Rules) -> TextWriter:
+    def writer(self, folder: Path, name: str, rules: TokenRules) -> TextWriter:
         return PairWriter(folder, name, rules, self.texts)
 
     def open(self, column: TokenColumn, folder: Path, name: str) -> TokenColumn:

@@ -18,7 +18,7 @@ from unspool.data.fields.pair import PairForm, PairWriter, TokenPairs, as_pair
 from unspool.data.store.ragged import Ragged, Windows, cut_windows
 from unspool.data.store.tokens import TokenColumn
 from unspool.text.normalize import Normalizer
-from unspool.text.open_vocabulary import Rules
+from unspool.text.open_vocabulary import TokenRules
 from unspool.text.token_offsets import token_offsets, word_offsets
 from unspool.text.tokenizers import PairFrame, SubwordTokenizer, Tokenizer
 
@@ -36,7 +36,7 @@ class ContextColumn(TokenColumn):
 class QuestionWriter(PairWriter):
     """Also writes where the words of a context stand."""
 
-    def __init__(self, folder: Path, name: str, rules: Rules) -> None:
+    def __init__(self, folder: Path, name: str, rules: TokenRules) -> None:
         super().__init__(folder, name, rules)
         self.file, self.rules = folder / f"{name}.word-offsets.npy", rules
         self.offsets: list[np.ndarray] = [np.empty((0, 2), np.int64)]
@@ -148,7 +148,7 @@ class QuestionForm(PairForm):
     sides = ("question", "context")
     limited = False
 
-    def writer(self, folder: Path, name: str, rules: Rules) -> QuestionWriter:
+    def writer(self, folder: Path, name: str, rules: TokenRules) -> QuestionWriter:
         return QuestionWriter(folder, name, rules)
 
     def open(self, column: TokenColumn, folder: Path, name: str) -> ContextColumn:

@@ -27,7 +27,7 @@ from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.tokens import TokenColumn
 from unspool.errors import DataError
-from unspool.text.open_vocabulary import Rules
+from unspool.text.open_vocabulary import TokenRules
 from unspool.text.vocab import UNK_ID
 
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
@@ -156,7 +156,7 @@ class StoryValues:
 
 
 class StoryColumnWriter(TextWriter):
-    def __init__(self, folder: Path, name: str, rules: Rules) -> None:
+    def __init__(self, folder: Path, name: str, rules: TokenRules) -> None:
         super().__init__(folder, name, rules)
         self.file, self.texts = folder / f"{name}.texts.npy", array("q")
 

@@ -34,7 +34,7 @@ from unspool.data.store.ragged import Ragged, Windows
 from unspool.data.store.tokens import TokenColumn
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, write_json
-from unspool.text.open_vocabulary import Rules
+from unspool.text.open_vocabulary import TokenRules
 
 
 class TagColumn(NamedTuple):
@@ -102,7 +102,7 @@ class TagsField(Field):
         return self.kind
 
     def writer(self, folder: Path) -> WordsWriter:
-        return WordsWriter(folder, self.name, Rules.of_tokens("none"))
+        return WordsWriter(folder, self.name, TokenRules.of_tokens("none"))
 
     def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> TokenColumn:
         return TokenColumn.load(folder, self.name, key, where)

@@ -35,7 +35,7 @@ from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.tokens import TokenColumn
 from unspool.io.files import write_json
-from unspool.text.open_vocabulary import Rules
+from unspool.text.open_vocabulary import TokenRules
 from unspool.text.tokenizers import CharTokenizer, Frame, SubwordTokenizer, Tokenizer
 from unspool.text.vocab import BEGIN_ID, END, END_ID, SPECIALS, UNK_ID, Vocab
 
@@ -138,10 +138,10 @@ class TokenField(Field):
             self.settings = self.settings.model_copy(update={"kind": kind})
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> TokenRules:
         if self.tokenizer is not None:
-            return Rules.of_tokenizer(self.tokenizer)
-        return Rules.of(self.settings, newlines=self.newlines)
+            return TokenRules.of_tokenizer(self.tokenizer)
+        return TokenRules.of(self.settings, newlines=self.newlines)
 
     def storage_key(self) -> Any:
         return [self.kind, asdict(self.rules)]

@@ -26,7 +26,7 @@ from unspool.data.store.ragged import Ragged, gather
 from unspool.data.store.tokens import TokenColumn
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
-from unspool.text.open_vocabulary import Rules
+from unspool.text.open_vocabulary import TokenRules
 from unspool.text.vocab import SENTENCE_SPECIALS, UNK_ID
 
 FILE = "texts.json"
@@ -99,7 +99,7 @@ class Texts:
 class TextsWriter:
     """Lists of strings to a `TextsColumn`; empty ones are left out."""
 
-    def __init__(self, folder: Path, name: str, rules: Rules) -> None:
+    def __init__(self, folder: Path, name: str, rules: TokenRules) -> None:
         self.folder, self.name = folder, name
         self.texts, self.counts = TextWriter(folder, name, rules), array("q")
 

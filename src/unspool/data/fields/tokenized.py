@@ -13,14 +13,14 @@ from unspool.data.fields.tokens import Tokens
 from unspool.data.store.tokens import TokenColumn, TokenWriter
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json
-from unspool.text.open_vocabulary import Rules, open_encoder
+from unspool.text.open_vocabulary import TokenRules, open_encoder
 from unspool.text.tokenizers import Tokenizer
 
 
 class TextWriter:
     """Strings to a `TokenColumn`."""
 
-    def __init__(self, folder: Path, name: str, rules: Rules) -> None:
+    def __init__(self, folder: Path, name: str, rules: TokenRules) -> None:
         self.encoder, self.tokens = open_encoder(rules), TokenWriter(folder, name)
 
     def add(self, values: list[str], where: Callable[[int], str]) -> None:
@@ -57,7 +57,7 @@ class TextForm:
         """Return the texts of some values, of which some may be missing."""
         return list(values)
 
-    def writer(self, folder: Path, name: str, rules: Rules) -> TextWriter:
+    def writer(self, folder: Path, name: str, rules: TokenRules) -> TextWriter:
         return TextWriter(folder, name, rules)
 
     def blank(self, column: TokenColumn) -> np.ndarray:

@@ -28,7 +28,7 @@ from unspool.data.store.tokens import TokenColumn
 from unspool.errors import RunError
 from unspool.io.files import AGAIN, write_json
 from unspool.text.normalize import Normalizer
-from unspool.text.open_vocabulary import Rules
+from unspool.text.open_vocabulary import TokenRules
 from unspool.text.tokenizers import CharTokenizer, Tokenizer, WordTokenizer
 from unspool.text.vocab import SPECIALS, UNK_ID, Vocab
 from unspool.text.words import solid, token_spans
@@ -129,9 +129,11 @@ class WordsField(Field):
         return len(self.fitted)
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> TokenRules:
         known = self.tokenizer
-        return Rules.of_tokens(self.settings.normalize if known is None else known.normalizer.form)
+        return TokenRules.of_tokens(
+            self.settings.normalize if known is None else known.normalizer.form
+        )
 
     def storage_key(self) -> Any:
         return [self.kind, asdict(self.rules)]

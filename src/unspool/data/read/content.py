@@ -27,7 +27,7 @@ ZIP = b"PK\x03\x04"
 PICKLES = (".pkl", ".pickle")
 
 
-class Kind(NamedTuple):
+class Signature(NamedTuple):
     """A kind of file that begins with some bytes, and the remedy where it is not read."""
 
     at: int
@@ -42,32 +42,32 @@ NO_TEXT = "name a file of text"
 PICKLE = "a pickle, which could run any code"
 UNPICKLE = "load it where you trust it, and save tables as CSV, lists as JSON, arrays as .npz"
 KINDS = (
-    Kind(0, b"PAR1", "a Parquet file", "leave out --format, or use --format parquet"),
-    Kind(0, b"ARROW1", "an Arrow file", "leave out --format, or use --format arrow"),
-    Kind(0, b"\x28\xb5\x2f\xfd", "a Zstandard file", "unpack it with zstd -d"),
-    Kind(0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", UNPACK),
-    Kind(0, b"Rar!\x1a\x07", "a RAR archive", UNPACK),
-    Kind(257, b"ustar", "a tar archive", UNPACK),
-    Kind(0, b"PK\x05\x06", "an empty zip archive", "name another file"),
-    Kind(0, b"\xd0\xcf\x11\xe0", "an old Office file (.xls, .doc)", EXPORT),
-    Kind(0, b"%PDF", "a PDF", "extract its text first, for example with pdftotext"),
-    Kind(0, b"{\\rtf", "an RTF document", "save it as plain text"),
-    Kind(0, b"SQLite format 3\0", "an SQLite database", "export a table of it as CSV"),
-    Kind(0, b"\x89HDF", "an HDF5 file", "export it as CSV or Parquet"),
-    Kind(0, b"\x93NUMPY", "a NumPy array", "export it as CSV"),
-    *(Kind(0, bytes((0x80, version)), PICKLE, UNPICKLE) for version in (2, 3, 4, 5)),
-    Kind(0, b"RDX3\n", "an R data file", "write it with write.csv() in R"),
-    Kind(0, b"<stata_dta>", "a Stata file", "write it with `export delimited` in Stata"),
-    Kind(0, b"$FL2", "an SPSS file", "save it as CSV in SPSS"),
-    Kind(0, b"\x89PNG", "a PNG image", "give its name the ending .png"),
-    Kind(0, b"\xff\xd8\xff", "a JPEG image", "give its name the ending .jpg"),
-    Kind(0, b"GIF8", "a GIF image", "give its name the ending .gif"),
-    Kind(0, b"RIFF", "a RIFF file (wav, avi, webp)", "give its name the ending of its kind"),
-    Kind(0, b"fLaC", "FLAC audio", "give its name the ending .flac"),
-    Kind(0, b"OggS", "Ogg audio", "give its name the ending .ogg"),
-    Kind(0, b"ID3", "MP3 audio", "give its name the ending .mp3"),
-    Kind(0, b"MThd", "a MIDI file", "give its name the ending .mid"),
-    Kind(0, b"\x7fELF", "a program", NO_TEXT),
+    Signature(0, b"PAR1", "a Parquet file", "leave out --format, or use --format parquet"),
+    Signature(0, b"ARROW1", "an Arrow file", "leave out --format, or use --format arrow"),
+    Signature(0, b"\x28\xb5\x2f\xfd", "a Zstandard file", "unpack it with zstd -d"),
+    Signature(0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", UNPACK),
+    Signature(0, b"Rar!\x1a\x07", "a RAR archive", UNPACK),
+    Signature(257, b"ustar", "a tar archive", UNPACK),
+    Signature(0, b"PK\x05\x06", "an empty zip archive", "name another file"),
+    Signature(0, b"\xd0\xcf\x11\xe0", "an old Office file (.xls, .doc)", EXPORT),
+    Signature(0, b"%PDF", "a PDF", "extract its text first, for example with pdftotext"),
+    Signature(0, b"{\\rtf", "an RTF document", "save it as plain text"),
+    Signature(0, b"SQLite format 3\0", "an SQLite database", "export a table of it as CSV"),
+    Signature(0, b"\x89HDF", "an HDF5 file", "export it as CSV or Parquet"),
+    Signature(0, b"\x93NUMPY", "a NumPy array", "export it as CSV"),
+    *(Signature(0, bytes((0x80, version)), PICKLE, UNPICKLE) for version in (2, 3, 4, 5)),
+    Signature(0, b"RDX3\n", "an R data file", "write it with write.csv() in R"),
+    Signature(0, b"<stata_dta>", "a Stata file", "write it with `export delimited` in Stata"),
+    Signature(0, b"$FL2", "an SPSS file", "save it as CSV in SPSS"),
+    Signature(0, b"\x89PNG", "a PNG image", "give its name the ending .png"),
+    Signature(0, b"\xff\xd8\xff", "a JPEG image", "give its name the ending .jpg"),
+    Signature(0, b"GIF8", "a GIF image", "give its name the ending .gif"),
+    Signature(0, b"RIFF", "a RIFF file (wav, avi, webp)", "give its name the ending of its kind"),
+    Signature(0, b"fLaC", "FLAC audio", "give its name the ending .flac"),
+    Signature(0, b"OggS", "Ogg audio", "give its name the ending .ogg"),
+    Signature(0, b"ID3", "MP3 audio", "give its name the ending .mp3"),
+    Signature(0, b"MThd", "a MIDI file", "give its name the ending .mid"),
+    Signature(0, b"\x7fELF", "a program", NO_TEXT),
 )
 SCORE = "MusicXML, a score"
 TO_MIDI = "save it as MIDI, for example with MuseScore: mscore -o a.mid a.musicxml"

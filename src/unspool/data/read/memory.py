@@ -296,7 +296,7 @@ def _where(name: str, row: int) -> str:
     return f"{name}, row {row}"
 
 
-class Memory(Reader):
+class InMemoryTable(Reader):
     """The rows of some columns; a row's line is its number, from 1."""
 
     name = "memory"
@@ -376,4 +376,4 @@ def memory_table(columns: Columns, data: DataConfig) -> Table:
     if not columns.named:
         unset = dict.fromkeys(("text", "label", "source", "target", "series"))
         data = data.model_copy(update={**unset, "time": "auto", "id": "auto"})
-    return MemoryTable(columns.name, columns.name, [], True, data, Memory(columns))
+    return MemoryTable(columns.name, columns.name, [], True, data, InMemoryTable(columns))

@@ -80,7 +80,7 @@ class Bytes:
         )
 
 
-class Track:
+class MidiTrack:
     """The notes of one track, and its tempos as (tick, microseconds)."""
 
     def __init__(self, content: Bytes) -> None:
@@ -152,13 +152,13 @@ def read_midi(content: bytes, where: str) -> Score:
     if len(header) < 6:
         raise whole.damaged("its header is too short")
     division = int.from_bytes(header[4:6], "big")
-    tracks = list[Track]()
+    tracks = list[MidiTrack]()
     while whole:
         name, size = whole.take(4), int.from_bytes(whole.take(4), "big")
         first = whole.at
         chunk = whole.take(size)
         if name == b"MTrk":
-            tracks.append(Track(Bytes(chunk, where, first)))
+            tracks.append(MidiTrack(Bytes(chunk, where, first)))
     tempos = sorted(own for track in tracks for own in track.tempos)
     beat, tempo = division, tempos[0][1] if tempos else USUAL_TEMPO
     if division >= 0x8000:  # frames of film a second, and ticks a frame: a beat is half a second

@@ -45,7 +45,7 @@ class Name(str):
     """`module name`, as a pickle calls it; never looked up."""
 
 
-class Kind:
+class ElementType:
     """The type of an array's elements, as numpy.dtype was to be called for it."""
 
     def __init__(self, code: Any) -> None:
@@ -67,7 +67,9 @@ class Array:
 
     def build(self, state: Any) -> None:
         _, shape, kind, fortran, data = state
-        if not isinstance(kind, Kind) or not all(isinstance(n, int) and n >= 0 for n in shape):
+        if not isinstance(kind, ElementType) or not all(
+            isinstance(n, int) and n >= 0 for n in shape
+        ):
             raise Refused("an array without a shape")
         if kind.code[:1] == "O":
             self.found = [each.found if isinstance(each, Array) else each for each in data]
@@ -84,14 +86,14 @@ def text(value: Any) -> str:
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
-def called(name: Any, given: Any) -> Kind | Array | bytes:
+def called(name: Any, given: Any) -> ElementType | Array | bytes:
     """Evaluate an allowed call."""
     if isinstance(name, Name) and name == "_codecs encode" and given[1] == "latin1":
         return str(given[0]).encode("latin-1")  # bytes, in pickles of Python 2's protocols
     if isinstance(name, Name) and name in MAKERS and given[0] == "numpy ndarray":
         return Array()
     if isinstance(name, Name) and name == "numpy dtype":
-        return Kind(given[0])
+        return ElementType(given[0])
     raise Refused(f"a call of {str(name)[:FEW]!r}")
 
 
@@ -137,7 +139,7 @@ def read_pickled(data: bytes) -> list[Any]:
             stack.append(called(stack.pop(), given))
         elif name == "BUILD":
             state = stack.pop()
-            if not isinstance(stack[-1], Kind | Array):
+            if not isinstance(stack[-1], ElementType | Array):
                 raise Refused("a state of something else than an array")
             stack[-1].build(state)
         elif name == "STOP":

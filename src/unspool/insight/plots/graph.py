@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unspool.insight.plots.style import COLOURS
-from unspool.insight.summary import Layer, Summary
+from unspool.insight.summary import ModelSummary, SummaryLayer
 from unspool.io.pictures import new_figure
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ LETTER = 0.085  # width of a letter
 ASIDE = ("positions", "dropout")  # of a Transformer: added to what is already there
 
 
-class Row(NamedTuple):
+class LayerRow(NamedTuple):
     """A layer as it is drawn: a box a step, or one for all; and what connects the steps."""
 
-    layer: Layer
+    layer: SummaryLayer
     each: bool
     forwards: bool = False
     backwards: bool = False
@@ -33,7 +33,7 @@ class Row(NamedTuple):
     earlier: bool = False  # each step looks at those before it
 
 
-def rows_of(layers: Sequence[Layer]) -> list[Row]:
+def rows_of(layers: Sequence[SummaryLayer]) -> list[LayerRow]:
     """What stands above what; stacked recurrent layers and blocks are one row, as in a summary."""
     rows = []
     for layer in layers:
@@ -44,7 +44,7 @@ def rows_of(layers: Sequence[Layer]) -> list[Row]:
         blocks = "block" in kind
         recurrent = last in ("network", "recurrent") and not blocks and "convolution" not in kind
         rows.append(
-            Row(
+            LayerRow(
                 layer,
                 ", T" in layer.shape,
                 forwards=recurrent,
@@ -56,7 +56,7 @@ def rows_of(layers: Sequence[Layer]) -> list[Row]:
     return rows
 
 
-def graph_figure(summary: Summary) -> Figure:
+def graph_figure(summary: ModelSummary) -> Figure:
     """The computational graph of a model over the steps 1, 2, 3, ..., T; a decoder stands to the
     right of what it reads. What is not drawn is named with its parameters."""
     layers = [layer for layer in summary.layers if not layer.path.startswith("characters")]
@@ -93,9 +93,9 @@ def graph_figure(summary: Summary) -> Figure:
 
 def draw_bridge(
     axes: Axes,
-    read: Sequence[Row],
-    written: Sequence[Row],
-    decoder: Sequence[Layer],
+    read: Sequence[LayerRow],
+    written: Sequence[LayerRow],
+    decoder: Sequence[SummaryLayer],
     *,
     right: float,
 ) -> None:
@@ -118,13 +118,13 @@ def draw_bridge(
                   color=COLOURS[2], ha="center")  # fmt: skip
 
 
-def lines_of(layer: Layer) -> list[str]:
+def lines_of(layer: SummaryLayer) -> list[str]:
     """The caption of a row."""
     return [*layer.kind.split(", ", 1), layer.shape, f"{layer.parameters:,} parameters"]
 
 
 def draw_group(
-    axes: Axes, rows: Sequence[Row], letter: str, steps: Sequence[str], *, left: float
+    axes: Axes, rows: Sequence[LayerRow], letter: str, steps: Sequence[str], *, left: float
 ) -> None:
     """The rows of an encoder or of a decoder, the first at the bottom."""
     columns = [left + GAP * i for i in range(len(steps))]
@@ -155,7 +155,7 @@ def drawn_columns(columns: Sequence[float]) -> list[float]:
     return [x for x, name in zip(columns, STEPS) if name != "…"]
 
 
-def draw_row(axes: Axes, row: Row, columns: Sequence[float], y: float) -> None:
+def draw_row(axes: Axes, row: LayerRow, columns: Sequence[float], y: float) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     shape: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=0.08", "linewidth": 1.2}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BOX = 0.56
 
 
-class Shape(NamedTuple):
+class NetworkShape(NamedTuple):
     """The steps of a network; those that read and those that answer; an example.
 
     fed   an answer is what the next step reads
@@ -42,13 +42,15 @@ class Shape(NamedTuple):
 
 
 SHAPES = {
-    "one to one": Shape(1, (0,), (0,), "a network\nwithout recurrence"),
-    "one to many": Shape(3, (0,), (0, 1, 2), "--task generate:\na text from its beginning", True),
-    "many to one": Shape(3, (0, 1, 2), (2,), "--task classify:\na label for a text"),
-    "many to many": Shape(
+    "one to one": NetworkShape(1, (0,), (0,), "a network\nwithout recurrence"),
+    "one to many": NetworkShape(
+        3, (0,), (0, 1, 2), "--task generate:\na text from its beginning", True
+    ),
+    "many to one": NetworkShape(3, (0, 1, 2), (2,), "--task classify:\na label for a text"),
+    "many to many": NetworkShape(
         5, (0, 1, 2), (2, 3, 4), "--task translate:\na text for a text", fed=True
     ),
-    "synced": Shape(3, (0, 1, 2), (0, 1, 2), "--task tag:\na tag for each word"),
+    "synced": NetworkShape(3, (0, 1, 2), (0, 1, 2), "--task tag:\na tag for each word"),
 }
 
 
@@ -70,7 +72,7 @@ def shapes_figure() -> Figure:
     return figure
 
 
-def draw_shape(axes: Axes, shape: Shape) -> None:
+def draw_shape(axes: Axes, shape: NetworkShape) -> None:
     half = BOX / 2
     for t in range(shape.steps):
         box(axes, t, 1, "white")

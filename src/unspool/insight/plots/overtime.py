@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from unspool.tasks.forecast.answer import Continuation
+    from unspool.tasks.forecast.answer import SeriesForecast
 
 TICKS = 7
 MARKS = 5  # channels of many that are named
@@ -201,7 +201,7 @@ def channel_parts(why: Saliency, steps: int) -> dict[str, np.ndarray]:
 
 
 def ahead_figure(
-    series: Recording, found: Continuation, why: Saliency | None, *, first: int, last: int
+    series: Recording, found: SeriesForecast, why: Saliency | None, *, first: int, last: int
 ) -> Figure:
     """The past of the first target, what is expected with its interval, and what each past step
     contributed to one step ahead. `first` and `last`: the steps of the past that are read."""

@@ -9,7 +9,7 @@ import numpy as np
 from unspool.data.read.recording import Recording
 from unspool.insight.plots.style import COLOURS, SHARES, SIGNED, WEIGHTS, label, plain, quiet
 from unspool.io.pictures import new_figure
-from unspool.tasks.reading import Lattice
+from unspool.tasks.reading import StepLattice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def draw_spectrum(axes: Axes, frames: Recording, duration: float) -> None:
 
 
 def lattice_figure(
-    frames: Recording, duration: float, lattice: Lattice, *, title: str = ""
+    frames: Recording, duration: float, lattice: StepLattice, *, title: str = ""
 ) -> Figure:
     """The probabilities of tokens over time, with the text where its tokens were written, above the
     spectrum; the darker the more probable. Tokens that are never likely are left out."""

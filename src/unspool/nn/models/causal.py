@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from unspool.nn.dropout import Dropout
 from unspool.nn.encoder import Encoder
-from unspool.nn.network import Read, map_state
+from unspool.nn.network import NextSteps, map_state
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.transformer import DecoderState, TransformerDecoder
 
@@ -55,10 +55,10 @@ class CausalModel(nn.Module, ABC):
         """A language model reads forwards."""
         return None
 
-    def extend(self, carried: Any, values: Tensor, *rest: Any) -> Read:
+    def extend(self, carried: Any, values: Tensor, *rest: Any) -> NextSteps:
         """The logits (B, T, V) of sequences whose next steps are `values`; `carried`: of those
         before, None where there are none."""
-        return Read(*self(values, self.start(len(values)) if carried is None else carried))
+        return NextSteps(*self(values, self.start(len(values)) if carried is None else carried))
 
     @abstractmethod
     def select(self, state: Any, rows: Tensor) -> Any:

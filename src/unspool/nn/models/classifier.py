@@ -11,7 +11,7 @@ from unspool.nn.dropout import Dropout
 from unspool.nn.elmo import Contextual
 from unspool.nn.encoder import Encoder
 from unspool.nn.heads import Dense, LabelOutput, MultilabelOutput, NumberOutput
-from unspool.nn.network import Read
+from unspool.nn.network import NextSteps
 from unspool.nn.pairs import PairPooling
 from unspool.nn.pooling import POOLINGS
 
@@ -68,11 +68,11 @@ class ManyToOne(nn.Module):
             return self.contextual.streaming_unsupported_reason()
         return self.encoder.network.streaming_unsupported_reason()
 
-    def extend(self, carried: Carried | None, values: Tensor, *rest: Any) -> Read:
+    def extend(self, carried: Carried | None, values: Tensor, *rest: Any) -> NextSteps:
         """`forward` of sequences whose next steps are `values` (B, T, ...), T > 0."""
         encoded = self.encoder(values, state=None if carried is None else carried.network)
         pooled = self.pooling.extend(encoded.outputs, None if carried is None else carried.pooling)
-        return Read(self.score(pooled.vector), Carried(encoded.state, pooled.carried))
+        return NextSteps(self.score(pooled.vector), Carried(encoded.state, pooled.carried))
 
     def score(self, v: Tensor) -> Tensor:
         """The vectors of documents, (B, D·H) -> scores (B, C)."""

@@ -20,7 +20,7 @@ from unspool.nn.encoder import Encoder
 from unspool.nn.masks import keep_mask
 from unspool.nn.mixture import LEAST, Move, PenMixture, PenOutput
 from unspool.nn.taps import Tap
-from unspool.nn.text_window import SynthesisState, Text, WindowedRecurrent
+from unspool.nn.text_window import SynthesisState, WindowedRecurrent, WindowText
 from unspool.nn.transformer import TransformerDecoder
 
 CELLS = 21  # of the moves along an axis, of a bigram
@@ -38,7 +38,7 @@ class Drawings(NamedTuple):
 
     values: Tensor
     lengths: Tensor
-    text: Text | None = None
+    text: WindowText | None = None
 
     @property
     def keep(self) -> Tensor:
@@ -68,7 +68,7 @@ class PenModel(nn.Module, ABC):
     def losses(self, drawings: Drawings) -> PenLosses: ...
 
     @abstractmethod
-    def start(self, text: Text | None) -> Any:
+    def start(self, text: WindowText | None) -> Any:
         """The state before the first point of one drawing."""
 
     @abstractmethod
@@ -106,7 +106,7 @@ class Handwriting(PenModel):
     def losses(self, drawings: Drawings) -> PenLosses:
         return masked(self.mixture(drawings), drawings)
 
-    def start(self, text: Text | None) -> Any:
+    def start(self, text: WindowText | None) -> Any:
         network = self.encoder.network
         if isinstance(network, WindowedRecurrent):
             assert text is not None
@@ -157,7 +157,7 @@ class OneGaussian(PenModel):
         found = masked(self.mixture(*drawings.values.shape[:2]), drawings)
         return found._replace(move=self.nll(found.move))
 
-    def start(self, text: Text | None) -> None:
+    def start(self, text: WindowText | None) -> None:
         return None
 
     def step(self, point: Tensor, state: Any) -> tuple[PenMixture, Any]:
@@ -221,7 +221,7 @@ class Bigram(PenModel):
         found = self.nll(torch.where(keep, -both, zero))
         return PenLosses(found, torch.where(keep, ended, zero))
 
-    def start(self, text: Text | None) -> None:
+    def start(self, text: WindowText | None) -> None:
         return None
 
     def step(self, point: Tensor, state: Any) -> tuple[PenMixture, Any]:

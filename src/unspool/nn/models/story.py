@@ -132,7 +132,7 @@ def carried(sums: Tensor, z: Tensor) -> Tensor:
     return apart.exp() * z[:, None] * past
 
 
-class Projection(nn.Module):
+class StoryProjection(nn.Module):
     """W v + b, (..., size) -> (..., H)"""
 
     def __init__(self, size: int, hidden: int) -> None:
@@ -165,7 +165,7 @@ class StoryEncoder(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.pooling = POOLINGS[pooling](encoder.size, bidirectional=encoder.bidirectional)
-        self.project = Projection(encoder.size, hidden)
+        self.project = StoryProjection(encoder.size, hidden)
         self.memory: MemoryHops | QueryReduction
         if reasoning == "attention":
             self.memory = MemoryHops(hidden, hops=hops, ages=ages)
@@ -198,7 +198,7 @@ class StoryReader(StoryEncoder):
         return self.output(self.dropout(found.vector))
 
 
-class StoryWriter(StoryEncoder):
+class StoryAnswerWriter(StoryEncoder):
     """A decoder writes the answer, token by token: it begins with what the story says about what
     is asked, and attends to the sentences. Scores (B, T, V) of the next tokens."""
 

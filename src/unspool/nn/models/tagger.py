@@ -13,7 +13,7 @@ from unspool.nn.dropout import Dropout
 from unspool.nn.elmo import Contextual
 from unspool.nn.encoder import Encoder
 from unspool.nn.heads import TagScores
-from unspool.nn.network import Read
+from unspool.nn.network import NextSteps
 
 
 class Tagger(nn.Module):
@@ -71,7 +71,7 @@ class Tagger(nn.Module):
         sizes: Tensor | None = None,
         indices: Tensor | None = None,
         *words: Tensor,
-    ) -> Read:
+    ) -> NextSteps:
         """`forward` of sequences whose next words are these; `carried`: of those before, None where
         there are none."""
         extra: list[Tensor] = []
@@ -83,4 +83,4 @@ class Tagger(nn.Module):
             extra.append(self.contextual(*words))
         joined = torch.cat(extra, -1) if extra else None  # (B, T, K)
         states = self.encoder(ids, lengths, carried, extra=joined)  # (B, T, D·H)
-        return Read(self.output(self.scores(self.dropout(states.outputs))), states.state)
+        return NextSteps(self.output(self.scores(self.dropout(states.outputs))), states.state)

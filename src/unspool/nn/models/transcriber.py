@@ -15,7 +15,7 @@ from unspool.nn.decoders import Decoder
 from unspool.nn.dropout import Dropout
 from unspool.nn.encoder import Encoded, Encoder
 from unspool.nn.heads import TagScores
-from unspool.nn.network import Read
+from unspool.nn.network import NextSteps
 from unspool.nn.reduction import Reduction
 
 
@@ -89,10 +89,10 @@ class Transcriber(nn.Module):
             return "its decoder attends to a whole recording"
         return self.encoder.network.streaming_unsupported_reason()
 
-    def extend(self, carried: Any, values: Tensor, lengths: Tensor) -> Read:
+    def extend(self, carried: Any, values: Tensor, lengths: Tensor) -> NextSteps:
         """log p of CTC of the next vectors of sequences, whole steps but at their ends; `carried`:
         of those before, None where there are none."""
         reduced, state = (None, None) if carried is None else carried
         x, reduced = self.reduction.extend(reduced, values, lengths)
         encoded = self.encoder(x, self.reduction.steps(lengths), state)
-        return Read(self.log_p(encoded), (reduced, encoded.state))
+        return NextSteps(self.log_p(encoded), (reduced, encoded.state))

@@ -29,7 +29,7 @@ ACTIVATIONS = {
 
 
 @dataclass(frozen=True)
-class Layout:
+class CheckpointLayout:
     """prefix       before the names of `tensors` and `block` where the folder holds a head too
     tensors         of the embedding and the Transformer, without its blocks
     layer, block    the prefix of the names of a block, with {} for its number; its tensors
@@ -68,18 +68,18 @@ def attention(queries: str, keys: str, values: str, output: str) -> dict[str, So
     }
 
 
-def bert(settings: Settings) -> Layout:
+def bert(settings: Settings) -> CheckpointLayout:
     """Devlin et al. (2018); MiniLM (Wang et al. 2020) is a small one."""
     return _bert(settings, kind="bert", masked="cls.predictions", first_position=0)
 
 
-def roberta(settings: Settings) -> Layout:
+def roberta(settings: Settings) -> CheckpointLayout:
     """Liu et al. (2019): BERT, trained otherwise."""
     pad = settings.get("pad_token_id", int, 1)
     return _bert(settings, kind="roberta", masked="lm_head", first_position=pad + 1)
 
 
-def _bert(settings: Settings, *, kind: str, masked: str, first_position: int) -> Layout:
+def _bert(settings: Settings, *, kind: str, masked: str, first_position: int) -> CheckpointLayout:
     settings.demand("position_embedding_type", "absolute")
     settings.demand("is_decoder", False)
     inner = {
@@ -90,7 +90,7 @@ def _bert(settings: Settings, *, kind: str, masked: str, first_position: int) ->
         "bert": ("bert.pooler.dense",),
         "roberta": ("classifier.dense", "roberta.pooler.dense"),
     }[kind]
-    return Layout(
+    return CheckpointLayout(
         kind=kind,
         vocab=settings.get("vocab_size", int),
         options=TransformerOptions(
@@ -138,9 +138,9 @@ def _bert(settings: Settings, *, kind: str, masked: str, first_position: int) ->
     )
 
 
-def distilbert(settings: Settings) -> Layout:
+def distilbert(settings: Settings) -> CheckpointLayout:
     """Sanh et al. (2019): half the layers of BERT, no token types and no pooler."""
-    return Layout(
+    return CheckpointLayout(
         kind="distilbert",
         vocab=settings.get("vocab_size", int),
         options=TransformerOptions(
@@ -183,14 +183,14 @@ def distilbert(settings: Settings) -> Layout:
     )
 
 
-def gpt2(settings: Settings) -> Layout:
+def gpt2(settings: Settings) -> CheckpointLayout:
     """Radford et al. (2019): a pre-norm decoder without a memory; its output layer is tied."""
     settings.demand("scale_attn_weights", True)
     settings.demand("scale_attn_by_inverse_layer_idx", False)
     settings.demand("add_cross_attention", False)
     width = settings.get("n_embd", int)
     hidden = settings.get("n_inner", int) if settings.values.get("n_inner") else 4 * width
-    return Layout(
+    return CheckpointLayout(
         kind="gpt2",
         vocab=settings.get("vocab_size", int),
         options=TransformerOptions(
@@ -228,7 +228,7 @@ def gpt2(settings: Settings) -> Layout:
     )
 
 
-LAYOUTS: dict[str, Callable[[Settings], Layout]] = {
+LAYOUTS: dict[str, Callable[[Settings], CheckpointLayout]] = {
     "bert": bert,
     "roberta": roberta,
     "distilbert": distilbert,
@@ -236,7 +236,7 @@ LAYOUTS: dict[str, Callable[[Settings], Layout]] = {
 }
 
 
-def layout_of(settings: Settings) -> Layout:
+def layout_of(settings: Settings) -> CheckpointLayout:
     kind = settings.get("model_type", str)
     if kind not in LAYOUTS:
         near = nearest(kind, LAYOUTS)

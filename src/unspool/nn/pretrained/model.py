@@ -15,8 +15,8 @@ from unspool.errors import RunError
 from unspool.nn.heads import FirstVector, MaskedOutput, TokenOutput
 from unspool.nn.inputs import TokenEmbedding
 from unspool.nn.pairs import SegmentVectors
-from unspool.nn.pretrained.layouts import Layout, Source, layout_of
-from unspool.nn.pretrained.weights import COPY, Settings, Weights, read_json
+from unspool.nn.pretrained.layouts import CheckpointLayout, Source, layout_of
+from unspool.nn.pretrained.weights import COPY, CheckpointWeights, Settings, read_json
 from unspool.nn.transformer import TransformerDecoder, TransformerEncoder
 
 
@@ -30,7 +30,9 @@ class Pretrained(nn.Module):
     classifier   scores (B, C) from what the pooler gives
     """
 
-    def __init__(self, layout: Layout, *, masked: bool, pooler: bool, classes: int | None) -> None:
+    def __init__(
+        self, layout: CheckpointLayout, *, masked: bool, pooler: bool, classes: int | None
+    ) -> None:
         super().__init__()
         self.kind, self.options = layout.kind, layout.options
         width, vocab = layout.options.width, layout.vocab
@@ -80,7 +82,7 @@ def read_pretrained(path: str | Path) -> Pretrained:
     if not folder.is_dir():
         raise RunError("no such folder", where=folder, remedy="check the path")
     layout = layout_of(Settings(folder / "config.json"))
-    weights = Weights(folder)
+    weights = CheckpointWeights(folder)
     head, pooler = f"{layout.classifier}.weight", _pooler(layout, weights)
     model = Pretrained(
         layout,
@@ -102,13 +104,13 @@ def read_pretrained(path: str | Path) -> Pretrained:
     return model
 
 
-def _pooler(layout: Layout, weights: Weights) -> str | None:
+def _pooler(layout: CheckpointLayout, weights: CheckpointWeights) -> str | None:
     """The name of the pooler that a folder has; a model without any head has no prefix."""
     names = [name for each in layout.poolers for name in (each, each.removeprefix(layout.prefix))]
     return next((name for name in names if f"{name}.weight" in weights), None)
 
 
-def _encoder_tensors(layout: Layout, weights: Weights) -> dict[str, Tensor]:
+def _encoder_tensors(layout: CheckpointLayout, weights: CheckpointWeights) -> dict[str, Tensor]:
     """Our state dict of the embedding and the Transformer."""
     prefix = "" if str(layout.tensors["embedding.weight"]) in weights else layout.prefix
 

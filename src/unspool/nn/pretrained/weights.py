@@ -56,7 +56,7 @@ class Settings:
             )
 
 
-class Weights:
+class CheckpointWeights:
     """The tensors of a folder by name, read when asked for, as float32."""
 
     def __init__(self, folder: Path) -> None:

@@ -23,7 +23,7 @@ def normalized(text: str) -> str:
     return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
 
 
-class Score(NamedTuple):
+class SquadScore(NamedTuple):
     exact: float
     f1: float
 
@@ -37,11 +37,11 @@ def f1_of(given: str, wanted: str) -> float:
     return 2 * common / (len(one) + len(other))
 
 
-def score(given: str, wanted: Sequence[str]) -> Score:
+def score(given: str, wanted: Sequence[str]) -> SquadScore:
     """Against the best of several right answers; none of them: "" is right."""
     answers = [own for own in wanted if normalized(own)] or [""]
     exact = max(float(normalized(given) == normalized(own)) for own in answers)
-    return Score(exact, max(f1_of(given, own) for own in answers))
+    return SquadScore(exact, max(f1_of(given, own) for own in answers))
 
 
 NONE = "(no answer)"
@@ -97,7 +97,7 @@ class SpanReport(Report):
     answer and of those without; beside what saying nothing would reach."""
 
     def __init__(
-        self, scores: Sequence[Score], has: np.ndarray, given: np.ndarray, *, loss: float
+        self, scores: Sequence[SquadScore], has: np.ndarray, given: np.ndarray, *, loss: float
     ) -> None:
         """has, given   (N,) bool: whether a question has an answer, and was given one"""
         exact, f1 = (np.array(own) for own in zip(*scores))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOWEST = -1e30
 
 
-class Found(NamedTuple):
+class BestSpan(NamedTuple):
     """The best span of a context.
 
     start, stop   its first and last token
@@ -51,18 +51,18 @@ def best_span(starts: np.ndarray, stops: np.ndarray, longest: int) -> tuple[int,
 
 def best_of_windows(
     scores: Sequence[np.ndarray], firsts: Sequence[int], starts: Sequence[int], longest: int
-) -> Found:
+) -> BestSpan:
     """Of the windows of one context.
 
     scores   (T, 2) of each, no answer at step 0, the context from step `firsts` on
     starts   the token of the context that each begins with
     """
-    best: Found | None = None
+    best: BestSpan | None = None
     none = min(float(own[0].astype(np.float64).sum()) for own in scores)
     for own, first, start in zip(scores, firsts, starts):
         i, j, span = best_span(own[first:, 0], own[first:, 1], longest)
         if best is None or span > best.span:
-            best = Found(start + i, start + j, span, none)
+            best = BestSpan(start + i, start + j, span, none)
     assert best is not None
     return best
 

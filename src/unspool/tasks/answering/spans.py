@@ -31,8 +31,8 @@ from unspool.errors import ConfigError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 from unspool.nn.models.span import SpanFinder
 from unspool.tasks.answer import Answer
-from unspool.tasks.answering.answer import Score, SpanAnswer, SpanReport, score
-from unspool.tasks.answering.reading import Found, SpanReading, best_of_windows, best_threshold
+from unspool.tasks.answering.answer import SpanAnswer, SpanReport, SquadScore, score
+from unspool.tasks.answering.reading import BestSpan, SpanReading, best_of_windows, best_threshold
 from unspool.tasks.document import CNN, TRANSFORMER
 from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
 from unspool.tasks.examples import Example
@@ -46,7 +46,7 @@ FILE = "answering.json"
 class Judged(NamedTuple):
     """The best span of each question, its text, and the right ones."""
 
-    found: list[Found]
+    found: list[BestSpan]
     texts: list[str]
     gold: list[list[str]]
     loss: float
@@ -55,7 +55,7 @@ class Judged(NamedTuple):
     def margins(self) -> np.ndarray:
         return np.array([own.margin for own in self.found])
 
-    def scores(self, threshold: float) -> list[Score]:
+    def scores(self, threshold: float) -> list[SquadScore]:
         return [
             score(text if own.margin > threshold else "", gold)
             for own, text, gold in zip(self.found, self.texts, self.gold)
@@ -174,7 +174,7 @@ class SpanAnswers(Task):
         return Step(both / 2, targets=len(batch.rows), tokens=int(x.lengths.sum()), carry=None)
 
     @torch.inference_mode()
-    def find(self, model: nn.Module, part: Part) -> tuple[list[Found], float]:
+    def find(self, model: nn.Module, part: Part) -> tuple[list[BestSpan], float]:
         """The best span of each row, and the mean loss of its windows where the answers are
         known."""
         windows = self.windowed(part, training=False)
@@ -267,7 +267,7 @@ class SpanAnswers(Task):
         return found
 
 
-def characters(questions: Questions, row: int, found: Found) -> tuple[int, int]:
+def characters(questions: Questions, row: int, found: BestSpan) -> tuple[int, int]:
     """The stretch of a context that a span of its tokens is."""
     offsets = questions.token_offsets[row]
     if not len(offsets):

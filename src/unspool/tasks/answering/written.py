@@ -23,7 +23,7 @@ from unspool.data.fields.text import TextField
 from unspool.data.part import Batch, Part
 from unspool.errors import ConfigError
 from unspool.nn.decoders import Targets
-from unspool.nn.models.story import StoryWriter
+from unspool.nn.models.story import StoryAnswerWriter
 from unspool.search.batched import DecoderSearch
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.search.rules import Hypothesis
@@ -212,12 +212,14 @@ class WrittenStoryAnswers(Task):
         assert isinstance(found, TextField)
         return found.fitted
 
-    def build(self) -> StoryWriter:
+    def build(self) -> StoryAnswerWriter:
         model = self.config.model
         decoder = build_decoder(
             model, len(self.target_tokenizer), memory=model.hidden, embedding=model.embedding
         )
-        return StoryWriter(build_encoder(model, self.input_field), decoder, **memory_options(model))
+        return StoryAnswerWriter(
+            build_encoder(model, self.input_field), decoder, **memory_options(model)
+        )
 
     def example_inputs(self) -> tuple[Any, ...]:
         return *smallest_story(), torch.tensor([[BEGIN_ID]])
@@ -225,7 +227,7 @@ class WrittenStoryAnswers(Task):
     example = StoryAnswers.example
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
-        assert isinstance(model, StoryWriter)
+        assert isinstance(model, StoryAnswerWriter)
         targets, smoothing = self.targets(batch), self.config.train.label_smoothing
         encoded = model.encode(*batch["story"].inputs)
         loss = model.decoder.loss(targets, encoded, label_smoothing=smoothing)
@@ -241,7 +243,7 @@ class WrittenStoryAnswers(Task):
         self, model: nn.Module, part: Part, decoding: Decoding
     ) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Of each row, in some order, what was found, best first."""
-        assert isinstance(model, StoryWriter)
+        assert isinstance(model, StoryAnswerWriter)
         searcher = DecoderSearch(model.decoder)
         unknown = () if decoding.keep_unknown else (UNK_ID,)
         generator = torch.Generator().manual_seed(decoding.seed)
@@ -261,7 +263,7 @@ class WrittenStoryAnswers(Task):
     ) -> tuple[np.ndarray, float, int]:
         """(N,) whether each answer is right in every token; the loss of all tokens, and their
         number."""
-        assert isinstance(model, StoryWriter)
+        assert isinstance(model, StoryAnswerWriter)
         right, wanted = np.zeros(len(part), bool), part["label"]
         for row, found in self.search(model, part, decoding):
             right[row] = list(found[0].tokens) == wanted[row][1:-1].tolist()

@@ -113,7 +113,7 @@ class Written(NamedTuple):
     ended: bool
 
 
-class Form(ABC):
+class MusicForm(ABC):
     """How music is read and written."""
 
     name: ClassVar[str]
@@ -150,7 +150,7 @@ class Form(ABC):
     def write(self, model: Any, field: Any, prompt: Any, options: Composing) -> Written: ...
 
 
-class Frames(Form):
+class Frames(MusicForm):
     """Frames (B, T, 88), of which each but the first is predicted."""
 
     name = "frames"
@@ -230,7 +230,7 @@ def sampled_keys(logits: Tensor, options: Composing, generator: torch.Generator)
     return (torch.rand(p.shape, generator=generator, dtype=p.dtype) < p).float()
 
 
-class Events(Form):
+class Events(MusicForm):
     """Ids (B, T) from <s> to </s>, of which each but the first is predicted."""
 
     name = "events"
@@ -316,7 +316,7 @@ def shift_of(event: int) -> int:
     return steps if 0 < steps <= len(SHIFTS) else 0
 
 
-FORMS: dict[str, Form] = {form.name: form for form in (Frames(), Events())}
+FORMS: dict[str, MusicForm] = {form.name: form for form in (Frames(), Events())}
 
 
 def kept(lengths: Tensor, size: int, device: torch.device) -> Tensor:

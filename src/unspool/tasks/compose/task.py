@@ -27,7 +27,7 @@ from unspool.errors import ConfigError, DataError
 from unspool.nn.cells import steady
 from unspool.nn.models.causal import CausalModel, TransformerCausal
 from unspool.tasks.compose.answer import Composed, ComposeReport, Composing
-from unspool.tasks.compose.forms import FORMS, Form, kept
+from unspool.tasks.compose.forms import FORMS, MusicForm, kept
 from unspool.tasks.encoder import check_context, check_model, recurrent_models
 from unspool.tasks.generate import TRANSFORMER
 from unspool.tasks.inputs.media_files import Located
@@ -103,7 +103,7 @@ class Compose(Task):
         self.looked_at = self.form.reading
 
     @property
-    def form(self) -> Form:
+    def form(self) -> MusicForm:
         return form_of(self.config.data)
 
     @classmethod
@@ -237,5 +237,5 @@ class Compose(Task):
         return self.input_field.text(chords) if self.reads_tokens else chords
 
 
-def form_of(data: DataConfig) -> Form:
+def form_of(data: DataConfig) -> MusicForm:
     return FORMS["frames" if data.music == "auto" else data.music]

@@ -47,7 +47,7 @@ class ForecastOptions:
 
 
 @dataclass(frozen=True)
-class Continuation(Answer):
+class SeriesForecast(Answer):
     """The next steps of one series.
 
     steps     what they are called: times, or numbers

@@ -73,7 +73,7 @@ def fit_ridge(task: Forecast, parts: Mapping[str, Part]) -> Fitting:
     return Fitting(model.eval(), tried, note)
 
 
-class Weights(NamedTuple):
+class ForecastWeights(NamedTuple):
     """W (L + 1, H), the last row is the bias, and V (H, K)."""
 
     W: np.ndarray
@@ -102,7 +102,7 @@ class Sums:
             self.ff += by_step @ by_step.transpose(0, 2, 1)
             self.fy += (by_step @ y.T[..., None])[..., 0]
 
-    def solve(self, strength: float) -> Weights:
+    def solve(self, strength: float) -> ForecastWeights:
         """λ is `strength` in units of the mean square of Z, and of F. Z is eliminated: with
         A = ZᵀZ + λI and B = ZᵀF_h, the Schur complement F_hᵀF_h + λI - BᵀA⁻¹B gives V_h."""
         L, H, K = self.zf.shape
@@ -110,16 +110,16 @@ class Sums:
         A = self.zz + np.diag(np.r_[np.full(L - 1, strength * unit), 1e-9 * unit])
         W = np.linalg.solve(A, self.zy)  # (L, H), were nothing known
         if not K:
-            return Weights(W, np.zeros((H, 0)))
+            return ForecastWeights(W, np.zeros((H, 0)))
         G = np.linalg.solve(A, self.zf.reshape(L, -1)).reshape(L, H, K)  # A⁻¹B of each step
         B, G = self.zf.transpose(1, 2, 0), G.transpose(1, 0, 2)  # (H, K, L), (H, L, K)
         other = float(np.trace(self.ff.sum(0))) / (H * K) or 1.0
         S = self.ff + strength * other * np.eye(K) - B @ G
         V = np.linalg.solve(S, (self.fy - (B @ W.T[..., None])[..., 0])[..., None])  # (H, K, 1)
-        return Weights(W - (G @ V)[..., 0].T, V[..., 0])
+        return ForecastWeights(W - (G @ V)[..., 0].T, V[..., 0])
 
 
-def set_weights(model: LinearForecaster, weights: Weights) -> None:
+def set_weights(model: LinearForecaster, weights: ForecastWeights) -> None:
     with torch.no_grad():
         model.sum.linear.weight.copy_(torch.from_numpy(weights.W[:-1].T))
         model.sum.linear.bias.copy_(torch.from_numpy(weights.W[-1]))

@@ -40,7 +40,7 @@ class Pasts(NamedTuple):
         return Pasts(self.values, self.begin[some], self.origins[some])
 
 
-class Judge:
+class WindowScorer:
     """Collects figures of windows, batch by batch.
 
     season    of the series, for MASE and the seasonal naive forecast

@@ -17,7 +17,7 @@ from unspool.data.fields.history import HistoryField
 from unspool.data.fields.source import as_steps, refuse_times
 from unspool.data.read.recording import Recording
 from unspool.errors import ConfigError, DataError
-from unspool.tasks.forecast.answer import Continuation
+from unspool.tasks.forecast.answer import SeriesForecast
 from unspool.tasks.streaming import Stream
 
 
@@ -32,7 +32,7 @@ class HistoryStream(Stream):
     """answer   of a past, before which so many steps came"""
 
     def __init__(
-        self, field: HistoryField, answer: Callable[[Recording, int], Continuation]
+        self, field: HistoryField, answer: Callable[[Recording, int], SeriesForecast]
     ) -> None:
         if field.ahead:
             raise ConfigError(
@@ -56,7 +56,7 @@ class HistoryStream(Stream):
     def restart(self) -> None:
         self.state = HistoryState()
 
-    def push(self, new: object) -> Continuation:
+    def push(self, new: object) -> SeriesForecast:
         state: HistoryState = self.state
         own = as_steps(new, len(self.field.channels))
         where = f"step {state.steps + 1}"

@@ -28,7 +28,7 @@ from unspool.data.windows import OriginBatches, Stretches, WindowBatch
 from unspool.errors import ConfigError, DataError
 from unspool.nn.models.forecaster import Forecaster, Forecasts, RecursiveForecaster, Window
 from unspool.tasks.examples import Example
-from unspool.tasks.forecast.answer import Continuation, ForecastOptions, next_steps
+from unspool.tasks.forecast.answer import ForecastOptions, SeriesForecast, next_steps
 from unspool.tasks.forecast.conformal import Margins
 from unspool.tasks.forecast.examples import spread_examples
 from unspool.tasks.forecast.histories import HeldOut, load_histories, part_of
@@ -47,7 +47,7 @@ from unspool.tasks.forecast.models import (
 )
 from unspool.tasks.forecast.plan import plan_forecast
 from unspool.tasks.forecast.reading import ForecastReading
-from unspool.tasks.forecast.report import ForecastReport, Judge
+from unspool.tasks.forecast.report import ForecastReport, WindowScorer
 from unspool.tasks.forecast.stream import HistoryStream
 from unspool.tasks.linear import Fitting
 from unspool.tasks.reading import Reading
@@ -81,7 +81,7 @@ class Forecast(Task):
     default_model = "gru"
     unit = "series"
     looked_at = ForecastReading
-    answer = Continuation
+    answer = SeriesForecast
     items = (Recording, np.ndarray, list)
     options = ForecastOptions
     looks_ahead = True
@@ -278,7 +278,7 @@ class Forecast(Task):
                 remedy="give longer series",
             )
         stretches: Stretches = part["history"]
-        judge = Judge(
+        judge = WindowScorer(
             stretches,
             horizon=self.history.horizon,
             season=self.history.season,
@@ -296,7 +296,7 @@ class Forecast(Task):
 
     def predict(
         self, model: nn.Module, items: Iterable[Any], options: ForecastOptions | None = None
-    ) -> Iterator[Continuation]:
+    ) -> Iterator[SeriesForecast]:
         options = options or ForecastOptions()
         for some in chunks(items, CHUNK):
             found = [as_recording(each, f"item {i + 1}") for i, each in enumerate(some)]
@@ -304,7 +304,7 @@ class Forecast(Task):
 
     def continued(
         self, model: nn.Module, past: list[Recording], options: ForecastOptions, first: int = 0
-    ) -> Iterator[Continuation]:
+    ) -> Iterator[SeriesForecast]:
         """The next steps of some series; `first`: steps that came before those of each."""
         field = self.history
         K = len(field.targets)
@@ -316,7 +316,7 @@ class Forecast(Task):
             sampled = self.sampled(model, batch, options) if options.samples else None
         for i, own in enumerate(past):
             rows = slice(i * K, (i + 1) * K)
-            yield Continuation(
+            yield SeriesForecast(
                 own.name,
                 next_steps(own, field, first),
                 field.targets,
@@ -338,7 +338,7 @@ class Forecast(Task):
         return as_array(model.sample(Window(*batch[:5]), options.samples, options.seed).double())
 
     def stream(self, model: nn.Module, options: ForecastOptions | None = None) -> HistoryStream:
-        def answer(past: Recording, first: int) -> Continuation:
+        def answer(past: Recording, first: int) -> SeriesForecast:
             return next(self.continued(model, [past], options or ForecastOptions(), first))
 
         return HistoryStream(self.history, answer)

@@ -38,7 +38,7 @@ from unspool.nn.models.handwriting import (
     PenModel,
 )
 from unspool.nn.taps import record
-from unspool.nn.text_window import Text, WindowedRecurrent
+from unspool.nn.text_window import WindowedRecurrent, WindowText
 from unspool.tasks.encoder import (
     build_encoder,
     check_model,
@@ -242,7 +242,7 @@ class Handwrite(Task):
 
     def example_inputs(self) -> tuple[Any, ...]:
         ids = torch.full((1, 2), UNK_ID)
-        text = Text(ids, torch.tensor([2])) if self.conditional else None
+        text = WindowText(ids, torch.tensor([2])) if self.conditional else None
         return (Drawings(torch.zeros(1, 3, 3), torch.tensor([3]), text),)
 
     def drawings(self, batch: Batch) -> Drawings:
@@ -250,7 +250,7 @@ class Handwrite(Task):
         if not self.conditional:
             return Drawings(values, lengths)
         text = batch["text"]
-        return Drawings(values, lengths, Text(text.ids, text.lengths))
+        return Drawings(values, lengths, WindowText(text.ids, text.lengths))
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         drawings = self.drawings(batch)
@@ -285,7 +285,7 @@ class Handwrite(Task):
             assert isinstance(strokes, Strokes)
             yield self.write(model, strokes, chosen, f"item {number}")
 
-    def text_ids(self, text: str, where: str) -> Text:
+    def text_ids(self, text: str, where: str) -> WindowText:
         """A text as the window reads it; characters that training had none of are refused."""
         if not self.conditional:
             raise ConfigError(
@@ -308,7 +308,7 @@ class Handwrite(Task):
                 got="".join(dict.fromkeys(c for c in text if c not in known)) or text,
                 remedy=f"write with {''.join(sorted(known))}",
             )
-        return Text(torch.tensor([[*ids, END_ID]]), torch.tensor([len(ids) + 1]))
+        return WindowText(torch.tensor([[*ids, END_ID]]), torch.tensor([len(ids) + 1]))
 
     @torch.inference_mode()
     def write(
@@ -335,7 +335,7 @@ class Handwrite(Task):
         return Handwritten(drawing, words, len(strokes), options.seed, ended, weights)
 
     def _points(
-        self, model: PenModel, given: np.ndarray, text: Text | None, options: Writing
+        self, model: PenModel, given: np.ndarray, text: WindowText | None, options: Writing
     ) -> tuple[np.ndarray, bool]:
         """(T, 3) points after the given ones, and whether the drawing has ended: the pen is lifted,
         and the model ends it; of a text, it would rather end it than not, and the window has passed

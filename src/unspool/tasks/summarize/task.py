@@ -30,7 +30,7 @@ from unspool.tasks.translate.task import MODELS, Translate
 from unspool.text.tokenizers import Tokenizer
 
 
-class Summary(Translation):
+class SummaryAnswer(Translation):
     """The best summary of a text, and the others that were asked for."""
 
     plural = "summaries"
@@ -43,7 +43,7 @@ SHORT = 10  # tokens that every summary may have
 class Summarizer(Translator):
     """A summary is never empty, and unless it was asked for not longer than its document."""
 
-    answer = Summary
+    answer = SummaryAnswer
 
     def search(self, part: Part, decoding: Decoding) -> Iterator[tuple[int, list[Hypothesis]]]:
         return super().search(part, replace(decoding, min_length=max(1, decoding.min_length)))
@@ -62,7 +62,7 @@ class Summarize(Translate):
     roles = Roles(plan=plan_summaries, columns=(DOCUMENTS, SUMMARIES))
     metric = "rougeL"
     default_model = "bahdanau"
-    answer = Summary
+    answer = SummaryAnswer
     translates: ClassVar[type[Translator]] = Summarizer
     too_long: ClassVar[Literal["cut", "leave out"]] = "cut"
     unit = "documents"

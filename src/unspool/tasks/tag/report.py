@@ -142,7 +142,7 @@ class TagReport(Report):
         ]
 
 
-class SpanReport(TagReport):
+class TaggedSpanReport(TagReport):
     """Of tags that mark spans."""
 
     unit, main = "type", "f1"

@@ -39,9 +39,9 @@ from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document
 from unspool.tasks.streaming import StreamState
 from unspool.tasks.tag.plan import plan_tags
-from unspool.tasks.tag.report import PlainReport, SpanReport, TagReport
+from unspool.tasks.tag.report import PlainReport, TaggedSpanReport, TagReport
 from unspool.tasks.tag.series import TaggedSeries, tagged_series
-from unspool.tasks.tag.text import TaggedText, Tags, tagged_line, tagged_text, words_of
+from unspool.tasks.tag.text import SentenceTags, TaggedText, tagged_line, tagged_text, words_of
 from unspool.tasks.task import Step, Task, as_array, chunks, walk
 from unspool.text.vocab import UNK_ID
 
@@ -273,7 +273,7 @@ class Tag(Task):
         unknown = self.unknown_words(part)
         loss = total / max(1, words)
         if self.marks is not None:
-            return SpanReport(truth, guess, unknown, loss, parse_tags(tags.names, "iobes"))
+            return TaggedSpanReport(truth, guess, unknown, loss, parse_tags(tags.names, "iobes"))
         nouns = ("sentences", "words") if self.reads_tokens else ("recordings", "steps")
         return PlainReport(truth, guess, unknown, loss, tags.names, nouns)
 
@@ -316,7 +316,7 @@ class Tag(Task):
         for chunk in chunks(items, CHUNK):
             pairs = [words_of(item, self.tokenizer) for item in chunk]
             sentences = [[word.token for word in words] for _, words in pairs if words]
-            found: Iterator[Tags] = iter(())
+            found: Iterator[SentenceTags] = iter(())
             if sentences:
                 found = iter(self.tags(model, self.part(words=sentences)))
             for text, words in pairs:
@@ -350,12 +350,12 @@ class Tag(Task):
         if self.reads_tokens:
             text, words = words_of(new, self.tokenizer)
             along = SpanScores(p.log(), torch.zeros_like(p), torch.zeros_like(p))
-            return tagged_text(text, words, Tags(tags, along), self.labels, None)
+            return tagged_text(text, words, SentenceTags(tags, along), self.labels, None)
         own, _ = self.input_field.source.next_steps(new, None, before.steps)
         steps = own.steps(before.steps)
         return tagged_series(str(own), steps, tags, as_array(p), self.labels)
 
-    def tags(self, model: nn.Module, part: Part) -> list[Tags]:
+    def tags(self, model: nn.Module, part: Part) -> list[SentenceTags]:
         """The tags of each sentence."""
         assert isinstance(model, Tagger)
         found: list[Any] = [None] * len(part)
@@ -365,7 +365,7 @@ class Tag(Task):
                 along = model.output.span_scores(scores, tags, lengths)
                 for i, (row, length) in enumerate(zip(rows, lengths.tolist())):
                     own = SpanScores(*(part[i, :length] for part in along))
-                    found[row] = Tags(as_array(tags[i, :length]), own)
+                    found[row] = SentenceTags(as_array(tags[i, :length]), own)
         return found
 
 

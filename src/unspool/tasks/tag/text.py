@@ -21,7 +21,7 @@ from unspool.text.tokenizers import Tokenizer, WordTokenizer
 from unspool.text.words import TokenSpan, token_spans
 
 
-class Tags(NamedTuple):
+class SentenceTags(NamedTuple):
     """What a model gives for one sentence: the tags, by their numbers, and their probabilities."""
 
     tags: np.ndarray  # (T,)
@@ -118,7 +118,7 @@ def words_of(item: str | Sequence[str], tokenizer: Tokenizer) -> tuple[str, list
 def tagged_text(
     text: str,
     words: list[TokenSpan],
-    found: Tags | None,
+    found: SentenceTags | None,
     labels: Sequence[str],
     marks: Marks | None,
 ) -> TaggedText:

@@ -18,7 +18,7 @@ FILE = "calibration.json"
 SURE = 1e-6  # a probability is at least this far from 0 and 1
 
 
-class Token(NamedTuple):
+class TranscriptToken(NamedTuple):
     """A token of a transcript.
 
     start, end   in seconds; of series, in steps
@@ -31,7 +31,7 @@ class Token(NamedTuple):
     confidence: float
 
 
-class Candidate(NamedTuple):
+class TranscriptCandidate(NamedTuple):
     """One of the best texts, with the score that it was ranked by."""
 
     text: str
@@ -48,8 +48,8 @@ class Transcript(Answer):
     name: str
     text: str
     confidence: float
-    tokens: Sequence[Token]
-    candidates: Sequence[Candidate]
+    tokens: Sequence[TranscriptToken]
+    candidates: Sequence[TranscriptCandidate]
 
     def __str__(self) -> str:
         return self.text

@@ -12,17 +12,17 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from unspool.nn.ctc import TokenSpan, ctc_losses, steps_needed
+from unspool.nn.ctc import StepSpan, ctc_losses, steps_needed
 from unspool.nn.decoders import Decoder, Targets
 from unspool.nn.encoder import Encoded
 from unspool.nn.models.transcriber import Transcriber
 from unspool.search import Hypothesis
 from unspool.search.batched import DecoderSearch, SearchDecoder
-from unspool.search.ctc import Text
+from unspool.search.ctc import CtcText
 from unspool.search.decoding import Decoding
 from unspool.tasks.transcribe.language import LanguageScores
 from unspool.tasks.transcribe.options import Transcribing
-from unspool.tasks.transcribe.search import CtcSearch, Found, aligned
+from unspool.tasks.transcribe.search import BestTexts, CtcSearch, aligned
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import BEGIN_ID, END_ID
 
@@ -95,7 +95,7 @@ class AttentionSearch:
         self.decoding = Decoding(beam=options.beam, nbest=options.nbest)
         self.forbidden = tuple(i for i in tokenizer.special_ids() if i != END_ID)
 
-    def __call__(self, encoded: Encoded, steps: Tensor) -> list[Found]:
+    def __call__(self, encoded: Encoded, steps: Tensor) -> list[BestTexts]:
         """Of each row, of so many steps (B,), what was found. Where the model has CTC, too, that
         gives the times of tokens; otherwise a token is where the decoder attends to most."""
         limits = steps.tolist()
@@ -106,14 +106,14 @@ class AttentionSearch:
         found = []
         for row, own in enumerate(best):
             own_log_p = None if log_p is None else log_p[row, : limits[row]]
-            kept = [Text(list(h.tokens), h.log_probability, h.score) for h in own]
+            kept = [CtcText(list(h.tokens), h.log_probability, h.score) for h in own]
             if self.fused:
                 kept = self._by_decoder(kept, encoded.select(torch.tensor([row])))
             spans = token_spans(own[0], own_log_p)
-            found.append(Found(kept, spans, np.exp(token_scores[row])))
+            found.append(BestTexts(kept, spans, np.exp(token_scores[row])))
         return found
 
-    def _by_decoder(self, texts: list[Text], encoded: Encoded) -> list[Text]:
+    def _by_decoder(self, texts: list[CtcText], encoded: Encoded) -> list[CtcText]:
         """With the log probabilities of the decoder alone, of texts of one row."""
         whole = [[*text.ids, END_ID] for text in texts]
         many = encoded.select(torch.zeros(len(texts), dtype=torch.int64))
@@ -137,7 +137,7 @@ class HybridSearch:
         self.by_decoder = AttentionSearch(model, tokenizer, every)
         self.by_ctc = CtcSearch(tokenizer, every)
 
-    def __call__(self, encoded: Encoded, steps: Tensor) -> list[Found]:
+    def __call__(self, encoded: Encoded, steps: Tensor) -> list[BestTexts]:
         """Of each row, of so many steps (B,), what was found."""
         log_p = self.model.log_p(encoded).cpu()
         found = []
@@ -149,7 +149,7 @@ class HybridSearch:
             found.append(self._ranked(candidates, own, log_p[row, : int(steps[row])]))
         return found
 
-    def _ranked(self, candidates: list[list[int]], encoded: Encoded, log_p: Tensor) -> Found:
+    def _ranked(self, candidates: list[list[int]], encoded: Encoded, log_p: Tensor) -> BestTexts:
         """`encoded` has a row for each of the candidates; log_p (T, V)"""
         size = torch.tensor([len(ids) for ids in candidates])
         padded = pad_sequence([torch.tensor(ids) for ids in candidates], batch_first=True)
@@ -159,12 +159,12 @@ class HybridSearch:
         by_decoder = torch.tensor([float(own.sum()) for own in tokens])
         scores = self.weight * by_ctc + (1 - self.weight) * by_decoder
         order = scores.sort(descending=True, stable=True).indices.tolist()[: self.options.nbest]
-        texts = [Text(candidates[i], float(by_ctc[i]), float(scores[i])) for i in order]
+        texts = [CtcText(candidates[i], float(by_ctc[i]), float(scores[i])) for i in order]
         spans, _ = aligned(log_p, texts[0].ids)  # at least those that CTC has found fit
-        return Found(texts, spans, np.exp(tokens[order[0]][:-1]))
+        return BestTexts(texts, spans, np.exp(tokens[order[0]][:-1]))
 
 
-def token_spans(found: Hypothesis, log_p: Tensor | None) -> list[TokenSpan]:
+def token_spans(found: Hypothesis, log_p: Tensor | None) -> list[StepSpan]:
     """The steps of each token: by CTC (T, V), where there is one and as many steps as the text
     needs, otherwise the step that the decoder attends to most."""
     ids = list(found.tokens)
@@ -174,8 +174,8 @@ def token_spans(found: Hypothesis, log_p: Tensor | None) -> list[TokenSpan]:
     if log_p is not None and int(steps_needed(torch.tensor([ids]), size)) <= len(log_p):
         return aligned(log_p, ids)[0]
     if found.alignment is None:
-        return [TokenSpan(0, 1)] * len(ids)
-    return [TokenSpan(step, step + 1) for step in found.alignment.argmax(1).tolist()]
+        return [StepSpan(0, 1)] * len(ids)
+    return [StepSpan(step, step + 1) for step in found.alignment.argmax(1).tolist()]
 
 
 def token_log_p(decoder: Decoder, encoded: Encoded, texts: list[list[int]]) -> list[np.ndarray]:

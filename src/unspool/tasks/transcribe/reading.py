@@ -12,7 +12,7 @@ from torch import Tensor
 from unspool.nn.ctc import BLANK, align
 from unspool.nn.reduction import StackedFrames
 from unspool.search.ctc import greedy_ctc
-from unspool.tasks.reading import AnswerText, Lattice
+from unspool.tasks.reading import AnswerText, StepLattice
 from unspool.tasks.series_readings import SeriesInput
 from unspool.tasks.token_readings import WrittenReading
 from unspool.tasks.transcribe.answer import Transcript
@@ -80,14 +80,14 @@ class TranscribeReading(ReducedInput):
         (found,) = search(scores[None].cpu(), torch.tensor([len(scores)]))
         return task.answered(self.item.name, found)
 
-    def lattice(self, scores: Tensor | None = None) -> Lattice:
+    def lattice(self, scores: Tensor | None = None) -> StepLattice:
         """The probabilities of tokens over time, and the text of the best path."""
         if scores is None:
             with torch.inference_mode():
                 scores = self.run()[0]
         (ids,) = greedy_ctc(scores[None], torch.tensor([len(scores)]))
         tokenizer: Any = self.task.target_tokenizer
-        return Lattice(
+        return StepLattice(
             [self.name(i) for i in range(scores.shape[1])],
             scores.exp().double().cpu().numpy(),
             tokenizer.decode(ids),

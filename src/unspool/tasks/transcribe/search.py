@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.nn.ctc import BLANK, TokenSpan, align
-from unspool.search.ctc import Text, greedy_ctc, prefix_beam
+from unspool.nn.ctc import BLANK, StepSpan, align
+from unspool.search.ctc import CtcText, greedy_ctc, prefix_beam
 from unspool.tasks.transcribe.language import LanguageScores
 from unspool.tasks.transcribe.options import Transcribing
 from unspool.tasks.transcribe.report import edits
@@ -21,12 +21,12 @@ SEGMENT = 1000  # steps of a long recording that are searched at once
 TOGETHER = 16  # segments of a batch
 
 
-class Found(NamedTuple):
+class BestTexts(NamedTuple):
     """What was found for a recording: the best texts, and of the tokens of the first of them the
     steps and the network's probability."""
 
-    texts: list[Text]
-    spans: list[TokenSpan]
+    texts: list[CtcText]
+    spans: list[StepSpan]
     p: np.ndarray
 
 
@@ -36,20 +36,20 @@ class CtcSearch:
     def __init__(self, tokenizer: Tokenizer, options: Transcribing) -> None:
         self.tokenizer, self.options = tokenizer, options
 
-    def __call__(self, log_p: Tensor, steps: Tensor) -> list[Found]:
+    def __call__(self, log_p: Tensor, steps: Tensor) -> list[BestTexts]:
         """(B, T, V), (B,) -> of each row what was found; a long row, alone, is searched in
         segments"""
         if len(log_p) == 1 and log_p.shape[1] > SEGMENT:
             return [self._segments(log_p[0, : int(steps[0])])]
         return self._search(log_p, steps, self.options)
 
-    def _search(self, log_p: Tensor, steps: Tensor, options: Transcribing) -> list[Found]:
+    def _search(self, log_p: Tensor, steps: Tensor, options: Transcribing) -> list[BestTexts]:
         forbidden = special_tokens(self.tokenizer)
-        texts: list[list[Text]]
+        texts: list[list[CtcText]]
         if options.greedy:
             masked = log_p.clone()
             masked[..., list(forbidden)] = -torch.inf
-            texts = [[Text(ids, 0.0, 0.0)] for ids in greedy_ctc(masked, steps)]
+            texts = [[CtcText(ids, 0.0, 0.0)] for ids in greedy_ctc(masked, steps)]
         else:
             language = None if options.lm is None else LanguageScores(options.lm, self.tokenizer)
             texts = prefix_beam(
@@ -63,17 +63,17 @@ class CtcSearch:
                 bonus=options.bonus,
             )
         return [
-            Found(best, *aligned(own[:count], best[0].ids))
+            BestTexts(best, *aligned(own[:count], best[0].ids))
             for own, count, best in zip(log_p, steps.tolist(), texts)
         ]
 
-    def _segments(self, log_p: Tensor) -> Found:
+    def _segments(self, log_p: Tensor) -> BestTexts:
         """The text of one long recording, (T, V), as those of its segments: one candidate alone,
         and a language model begins anew with each."""
         ends = quiet_steps(log_p, SEGMENT)
         pieces = [log_p[first:stop] for first, stop in zip([0, *ends], ends)]
         one = replace(self.options, nbest=1)
-        ids, spans, p, scores = list[int](), list[TokenSpan](), list[np.ndarray](), np.zeros(2)
+        ids, spans, p, scores = list[int](), list[StepSpan](), list[np.ndarray](), np.zeros(2)
         for start in range(0, len(pieces), TOGETHER):
             some = pieces[start : start + TOGETHER]
             sizes = torch.tensor([len(own) for own in some])
@@ -81,10 +81,10 @@ class CtcSearch:
             for at, own in enumerate(self._search(batch, sizes, one), start):
                 first = ends[at - 1] if at else 0
                 ids += own.texts[0].ids
-                spans += [TokenSpan(a + first, b + first) for a, b in own.spans]
+                spans += [StepSpan(a + first, b + first) for a, b in own.spans]
                 p.append(own.p)
                 scores += [own.texts[0].log_p, own.texts[0].score]
-        return Found([Text(ids, *scores.tolist())], spans, np.concatenate(p))
+        return BestTexts([CtcText(ids, *scores.tolist())], spans, np.concatenate(p))
 
 
 def special_tokens(tokenizer: Tokenizer) -> tuple[int, ...]:
@@ -92,7 +92,7 @@ def special_tokens(tokenizer: Tokenizer) -> tuple[int, ...]:
     return tuple(i for i in tokenizer.special_ids() if i != BLANK)
 
 
-def aligned(log_p: Tensor, ids: list[int]) -> tuple[list[TokenSpan], np.ndarray]:
+def aligned(log_p: Tensor, ids: list[int]) -> tuple[list[StepSpan], np.ndarray]:
     """The steps of each token of a text on its best path through (T, V), and the mean of its
     probability there."""
     spans = align(log_p, ids)
@@ -115,7 +115,7 @@ def quiet_steps(log_p: Tensor, size: int) -> list[int]:
 
 
 def judged(
-    found: Sequence[Found], truth: Sequence[str], tokenizer: Tokenizer
+    found: Sequence[BestTexts], truth: Sequence[str], tokenizer: Tokenizer
 ) -> tuple[np.ndarray, np.ndarray]:
     """Of each token that was written: the probability of the network, and whether it is right."""
     p, right = [], list[bool]()

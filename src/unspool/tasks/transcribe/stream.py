@@ -24,7 +24,7 @@ from unspool.nn.ctc import BLANK
 from unspool.nn.models.transcriber import Transcriber
 from unspool.tasks.answer import Answer
 from unspool.tasks.streaming import REMEDY, Stream, streaming_unsupported_reason
-from unspool.tasks.transcribe.answer import Token
+from unspool.tasks.transcribe.answer import TranscriptToken
 from unspool.tasks.transcribe.options import Transcribing
 from unspool.tasks.transcribe.search import special_tokens
 from unspool.text.growing import GrowingText
@@ -41,7 +41,7 @@ class TranscriptPart(Answer):
     repeats: ClassVar[str | None] = None
 
     text: str
-    tokens: Sequence[Token]
+    tokens: Sequence[TranscriptToken]
 
     def __str__(self) -> str:
         return self.text
@@ -186,7 +186,9 @@ class TranscribeStream(Stream):
         text = "".join(growing.add(own.id) for own, _ in ended)
         p = np.array([own.p / (end - own.start) for own, end in ended])
         tokens = [
-            Token(tokenizer.decode([own.id]), own.start * second, end * second, float(sure))
+            TranscriptToken(
+                tokenizer.decode([own.id]), own.start * second, end * second, float(sure)
+            )
             for (own, end), sure in zip(ended, self.task.confidence(p))
         ]
         part = TranscriptPart(text, tokens)

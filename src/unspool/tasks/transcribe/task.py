@@ -44,10 +44,10 @@ from unspool.tasks.roles import Lacking, Roles
 from unspool.tasks.tag.task import CNN, TRANSFORMER
 from unspool.tasks.task import Step, Task, WholeStart, walk
 from unspool.tasks.transcribe.answer import (
-    Candidate,
     Confidence,
-    Token,
     Transcript,
+    TranscriptCandidate,
+    TranscriptToken,
     calibration_error,
     fit_confidence,
 )
@@ -56,7 +56,7 @@ from unspool.tasks.transcribe.corpus import ctc_targets, leave_out_long_texts, r
 from unspool.tasks.transcribe.options import GREEDY, Transcribing, chosen_decoder
 from unspool.tasks.transcribe.reading import AttentionReading, TranscribeReading
 from unspool.tasks.transcribe.report import TranscribeReport
-from unspool.tasks.transcribe.search import CtcSearch, Found, judged
+from unspool.tasks.transcribe.search import BestTexts, CtcSearch, judged
 from unspool.tasks.transcribe.stream import TranscribeStream
 from unspool.tasks.transcribe.windows import ctc_log_p
 from unspool.text.tokenizers import Tokenizer
@@ -315,7 +315,7 @@ class Transcribe(Task):
 
     def transcribed(
         self, model: nn.Module, part: Part, options: Transcribing
-    ) -> tuple[list[Found], float]:
+    ) -> tuple[list[BestTexts], float]:
         """What is found for each row, and the loss a token where the texts are known: that of the
         objective, or of CTC alone where CTC finds the texts of a model that has both."""
         assert isinstance(model, Transcriber)
@@ -326,7 +326,7 @@ class Transcribe(Task):
 
     def _by_ctc(
         self, model: Transcriber, part: Part, options: Transcribing
-    ) -> tuple[list[Found], float]:
+    ) -> tuple[list[BestTexts], float]:
         found: list[Any] = [None] * len(part)
         summed_loss, tokens = 0.0, 0
         search = CtcSearch(self.target_tokenizer, options)
@@ -344,7 +344,7 @@ class Transcribe(Task):
 
     def _by_attention(
         self, model: Transcriber, part: Part, options: Transcribing
-    ) -> tuple[list[Found], float]:
+    ) -> tuple[list[BestTexts], float]:
         """By a decoder alone, or by CTC and the decoder; recordings are read as wholes, however
         long."""
         found: list[Any] = [None] * len(part)
@@ -374,16 +374,18 @@ class Transcribe(Task):
             for name, own in zip(names, found):
                 yield self.answered(name, own)
 
-    def answered(self, name: str, found: Found) -> Transcript:
+    def answered(self, name: str, found: BestTexts) -> Transcript:
         tokenizer = self.target_tokenizer
         field = self.input_field
         second = field.source.duration * self.config.model.patch * field.source.stride
         sure = self.confidence(found.p)
         tokens = [
-            Token(tokenizer.decode([token]), span.start * second, span.end * second, float(p))
+            TranscriptToken(
+                tokenizer.decode([token]), span.start * second, span.end * second, float(p)
+            )
             for token, span, p in zip(found.texts[0].ids, found.spans, sure)
         ]
-        texts = [Candidate(tokenizer.decode(own.ids), own.score) for own in found.texts]
+        texts = [TranscriptCandidate(tokenizer.decode(own.ids), own.score) for own in found.texts]
         mean = float(sure.mean()) if len(sure) else 0.0
         return Transcript(name, texts[0].text, mean, tokens, texts)
 
