@@ -88,11 +88,11 @@ class Plan:
         if written is not self.table.reader:
             again = written.rows([column.number for column in every])
         for row in self.table.rows([*columns, *every]):
-            values, given = row.values[: len(columns)], row.values[len(columns) :]
+            values, cells = row.values[: len(columns)], row.values[len(columns) :]
             if self.convert is not None:
                 where = self.table.where(row.line, file=row.file)
                 values = self.convert.function(values, names, where)
-            yield values, given if again is None else next(again).values
+            yield values, cells if again is None else next(again).values
 
     def _converted(self, rows: Iterator[Row], convert: Conversion) -> Iterator[Row]:
         names = tuple(column.name for column in self.columns.values())
@@ -106,7 +106,9 @@ class Plan:
         return {
             **self.table.key,
             "columns": {
-                field: [own.number for own in column.members] if column.parts else column.number
+                field: [member.number for member in column.members]
+                if column.parts
+                else column.number
                 for field, column in self.columns.items()
             },
             "convert": None if self.convert is None else self.convert.name,
@@ -169,9 +171,9 @@ def split_plans(
             remedy="name the rows to train on train; --split none does not look at it",
         )
     order: list[str] = [part for part in ("train", "valid", "test") if part in names]
-    found = {part: only(plan, column, names[part]) for part in order}
-    sizes = ", ".join(f"{part} {sum(counts[name] for name in names[part]):,}" for part in found)
-    return found, f"parts by column {column.name!r}: {sizes} (--split none ignores it)"
+    plans = {part: only(plan, column, names[part]) for part in order}
+    sizes = ", ".join(f"{part} {sum(counts[name] for name in names[part]):,}" for part in plans)
+    return plans, f"parts by column {column.name!r}: {sizes} (--split none ignores it)"
 
 
 def only(plan: Plan, column: Column, names: Sequence[str]) -> Plan:

@@ -64,9 +64,9 @@ def look_at(values: Sequence[Any], separators: Sequence[str] = SEPARATORS) -> Lo
     best, most = Look(), SHARE * len(cells)
     for sign in separators:
         split = [cell for cell in cells if sign in cell]
-        found = Look(sign, clear=are_labels(cells, sign))
-        if split and len(split) >= most and (found.clear or not best.clear):
-            best, most = found, len(split)
+        look = Look(sign, clear=are_labels(cells, sign))
+        if split and len(split) >= most and (look.clear or not best.clear):
+            best, most = look, len(split)
     return best
 
 
@@ -74,14 +74,14 @@ def are_labels(cells: Sequence[str], separator: str) -> bool:
     """Whether the parts of cells are short and come again, most of them in different cells: those
     of `Smith, John` are always together. Digits around a comma are rather a number."""
     parts = [split_cell(cell, separator) for cell in cells]
-    every = [part for own in parts for part in own]
+    every = [part for row in parts for part in row]
     if not every or sum(map(len, every)) > LONGEST_LABEL * len(every) or not repeats(every):
         return False
     if separator == "," and all(part.isdigit() for part in every):
         return False
     homes: dict[str, set[str]] = defaultdict(set)
-    for cell, own in zip(cells, parts):
-        for part in own if len(own) > 1 else ():
+    for cell, row in zip(cells, parts):
+        for part in row if len(row) > 1 else ():
             homes[part].add(cell)
     elsewhere = {part[0] for part in parts if len(part) == 1}
     several = [part for part, home in homes.items() if len(home) > 1 or part in elsewhere]
@@ -100,10 +100,10 @@ def as_list(value: Any) -> list[Any] | None:
         return None
     for read in (json.loads, ast.literal_eval):  # neither executes anything
         try:
-            found = read(value)
+            values = read(value)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
-        return found if isinstance(found, list) else None
+        return values if isinstance(values, list) else None
     return None
 
 
@@ -116,12 +116,12 @@ def in_cells(separator: str | None, *, typed: bool) -> Conversion:
         cell = values[1]
         if cell is None or cell != cell:
             return text, None
-        found = as_list(cell)
-        if found is None and isinstance(cell, str):
-            found = split_cell(cell, separator) if separator else [cell] if cell else []
-        elif found is None:
-            found = [cell]
-        return text, [json_label(each, names[1], where) for each in found]
+        labels = as_list(cell)
+        if labels is None and isinstance(cell, str):
+            labels = split_cell(cell, separator) if separator else [cell] if cell else []
+        elif labels is None:
+            labels = [cell]
+        return text, [json_label(each, names[1], where) for each in labels]
 
     return Conversion(f"text and labels, separator {separator!r}", convert)
 
@@ -131,7 +131,7 @@ def in_columns(columns: Sequence[Column], *, typed: bool) -> Conversion:
 
     def convert(values: Values, names: tuple[str, ...], where: str) -> Values:
         text = json_text(values[0], names[0], where).strip() if typed else values[0]
-        found = []
+        labels = []
         for column, value in zip(columns, values[1]):
             has = flag(value)
             if is_missing(value):
@@ -144,8 +144,8 @@ def in_columns(columns: Sequence[Column], *, typed: bool) -> Conversion:
                     remedy="name the columns of 0 and 1 with --label, one for each label",
                 )
             if has:
-                found.append(column.name)
-        return text, found
+                labels.append(column.name)
+        return text, labels
 
     return Conversion(f"text and labels {[column.name for column in columns]}", convert)
 
@@ -273,9 +273,9 @@ def _text_and_numbers(values: Values, names: tuple[str, ...], where: str) -> Val
 TEXT_AND_NUMBERS = Conversion("text and numbers", _text_and_numbers)
 
 
-def asked_column(table: Table, asked: str) -> Column:
+def asked_column(table: Table, names: str) -> Column:
     """The column that --label names, or several with commas between them."""
-    return joined(table.several(asked, option="--label"))
+    return joined(table.several(names, option="--label"))
 
 
 def has_scale(table: Table, data: DataConfig) -> bool:
@@ -330,9 +330,9 @@ def text_numbers(task: str, table: Table, data: DataConfig, *, named: bool) -> P
     table = documents(table, task)
     if table.shape in OF_TEXTS:
         refuse_columns(table, data)
-    asked = None if data.label is None else asked_column(table, data.label)
-    text = choose_text(table, data.text, label=asked)
-    numbers = number_column(table, text) if asked is None else asked
+    requested = None if data.label is None else asked_column(table, data.label)
+    text = choose_text(table, data.text, label=requested)
+    numbers = number_column(table, text) if requested is None else requested
     convert = TEXT_AND_NUMBERS if table.typed else None
     what = "numbers" if numbers.parts else "number"
     summary = f"{describe(table, text, numbers, what=what)} -> {task}"

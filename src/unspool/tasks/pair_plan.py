@@ -77,13 +77,13 @@ def two_texts(table: Table, data: DataConfig) -> TwoTexts | None:
                 remedy="name two different columns with --text and --text-pair",
             )
         return TwoTexts(first, second, named)
-    asked = None if data.text is None else joined(table.several(data.text, option="--text"))
-    found = {plain(column.name): column for column in reversed(table.columns)}
+    requested = None if data.text is None else joined(table.several(data.text, option="--text"))
+    columns = {plain(column.name): column for column in reversed(table.columns)}
     for one, other in PAIR_NAMES:
-        if one in found and other in found:
-            first, second = found[one], found[other]
+        if one in columns and other in columns:
+            first, second = columns[one], columns[other]
             label = None if data.label is None else plain(data.label)
-            if asked in (None, first) and label not in (one, other):
+            if requested in (None, first) and label not in (one, other):
                 return TwoTexts(first, second, named)
     if named:
         raise DataError(
@@ -124,8 +124,8 @@ def paired(table: Table, data: DataConfig, plan: Planned) -> Plan | None:
         return alone if alone is None or data.text_pair == NONE or data.text else mentioning(alone)
     rest = without(table, texts.second)
     labels = pair_labels(rest, data, texts.first) if data.label is None else []
-    asked = {"label": labels[0]} if labels else {}
-    found = plan(rest, data.model_copy(update={"text": texts.first.name, **asked}))
+    label = {"label": labels[0]} if labels else {}
+    found = plan(rest, data.model_copy(update={"text": texts.first.name, **label}))
     if found is None or "text" not in found.columns:
         # Without the second text nothing is left to be answered: it is that.
         return found if texts.named else plan(table, data)
@@ -140,30 +140,30 @@ def pair_labels(table: Table, data: DataConfig, text: Column) -> list[str]:
         return []
     others = [column for column in table.columns if column not in (text, split_column(table, data))]
     names = {plain(column.name): column.name for column in reversed(others)}
-    found = [names[name] for name in PAIR_LABELS if name in names]
-    return found or [
+    labels = [names[name] for name in PAIR_LABELS if name in names]
+    return labels or [
         column.name for column in others if len(others) == 1 and column.profile.is_numbers
     ]
 
 
-def both(found: Plan, table: Table, texts: TwoTexts) -> Plan:
+def both(plan: Plan, table: Table, texts: TwoTexts) -> Plan:
     """The plan of one text as one of two."""
     pair = joined([texts.first, texts.second])
     columns = {
         "pair" if name == "text" else name: pair if name == "text" else column
-        for name, column in found.columns.items()
+        for name, column in plan.columns.items()
     }
     alone = describe(table, texts.first)
     second = repr(texts.second.name) if table.header else texts.second.name
     hint = "" if texts.named else " (--text-pair none: the first alone)"
-    summary = found.summary.replace(alone, f"{alone} and {second}{hint}", 1)
+    summary = plan.summary.replace(alone, f"{alone} and {second}{hint}", 1)
     return replace(
-        found,
+        plan,
         table=table,
         columns=columns,
         summary=summary,
-        convert=of_pairs(found.convert, typed=table.typed),
-        settings={**found.settings, "data.input": "pair"},
+        convert=of_pairs(plan.convert, typed=table.typed),
+        settings={**plan.settings, "data.input": "pair"},
     )
 
 
@@ -214,20 +214,20 @@ def is_marked(table: Table) -> bool:
 def without(table: Table, column: Column) -> Table:
     """The table without one of its columns."""
     reader = copy.copy(table.reader)
-    reader.columns = [own for own in table.columns if own != column]
+    reader.columns = [kept for kept in table.columns if kept != column]
     return replace(table, reader=reader)
 
 
 def mentioning(plan: Plan) -> Plan:
     """The plan, whose summary says which other column of texts is not read."""
-    taken = {own.number for column in plan.columns.values() for own in column.members}
+    taken = {member.number for column in plan.columns.values() for member in column.members}
     others = [column for column in plan.table.columns if column.number not in taken]
-    found = [column.name for column in others if column.profile.is_texts]
-    if not found or plan.table.shape in OF_TEXTS:
+    texts = [column.name for column in others if column.profile.is_texts]
+    if not texts or plan.table.shape in OF_TEXTS:
         return plan
-    name = repr(found[0]) if plan.table.header else f"column {found[0]}"
-    asked = f'"{found[0]}"' if " " in found[0] else found[0]
-    return noted(plan, f"; {name} is not read (--text-pair {asked} reads both)")
+    name = repr(texts[0]) if plan.table.header else f"column {texts[0]}"
+    option = f'"{texts[0]}"' if " " in texts[0] else texts[0]
+    return noted(plan, f"; {name} is not read (--text-pair {option} reads both)")
 
 
 def noted(plan: Plan, note: str) -> Plan:

@@ -87,7 +87,7 @@ def refuse_columns(table: Table, data: DataConfig) -> None:
 
 def choose_text(
     table: Table,
-    asked: str | None,
+    requested: str | None,
     *,
     label: Column | None = None,
     names: Sequence[str] = TEXT_NAMES,
@@ -100,7 +100,9 @@ def choose_text(
     """
     if table.shape in OF_TEXTS:
         return next(column for column in table.columns if column.name == "text")
-    text = None if asked is None else joined(table.several(asked, option="--text"), glue=" ")
+    text = (
+        None if requested is None else joined(table.several(requested, option="--text"), glue=" ")
+    )
     if text is None:
         taken = () if label is None else label.members
         others = [column for column in table.columns if column not in taken]
@@ -129,7 +131,7 @@ def choose_text(
 
 
 def own_numbers(column: Column) -> list[int]:
-    return [own.number for own in column.members]
+    return [member.number for member in column.members]
 
 
 class Document(NamedTuple):
@@ -185,14 +187,14 @@ def rivals(table: Table, data: DataConfig, text: Column, label: Column) -> str:
     if named or table.shape == Shape.TEXTS:
         return ""
     taken = (*text.members, *label.members, split_column(table, data))
-    found = [
+    names = [
         repr(column.name) if table.header else f"column {column.name}"
         for column in table.columns
         if column not in taken and column.name and column.profile.is_class
     ]
-    if not found:
+    if not names:
         return ""
-    return f" (or {', '.join(found[:3])}{', ...' * (len(found) > 3)}: --label)"
+    return f" (or {', '.join(names[:3])}{', ...' * (len(names) > 3)}: --label)"
 
 
 def describe(
@@ -256,14 +258,14 @@ def input_plan(
 ) -> Plan:
     """Texts alone, a document a line where they are plain, as for prediction."""
     table = documents(table, task)
-    asked, hint = data.text or data.source, ""
-    found = {column.name for column in table.columns}
-    has_columns = table.shape == Shape.TABLE and found.issuperset(listed_names(asked))
+    requested, hint = data.text or data.source, ""
+    columns = {column.name for column in table.columns}
+    has_columns = table.shape == Shape.TABLE and columns.issuperset(listed_names(requested))
     if not table.certain and not has_columns:
         if is_labelled(table):
             hint = " (--format labelled where each begins with a label)"
         table = table.reread("lines")
-    text = choose_text(table, asked, names=names, leftmost=leftmost)
+    text = choose_text(table, requested, names=names, leftmost=leftmost)
     convert = TEXTS if table.typed else None
     summary = f"{describe(table, text)}{hint} -> {task}"
     return Plan(task, table, {field: text}, 0, summary, convert)

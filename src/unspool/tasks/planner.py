@@ -58,14 +58,14 @@ def usual_columns(plan: Plan) -> dict[str, tuple[str, ...]]:
     """The names of the columns that are read, by the settings that name them."""
     if not plan.table.header and "series" not in plan.columns:
         return {}
-    found: dict[str, tuple[str, ...]] = {}
+    settings: dict[str, tuple[str, ...]] = {}
     for field, column in plan.columns.items():
         names, setting = plan.table.reader.sources(column), SETTINGS.get(field, "series")
         if isinstance(setting, str):
-            found[setting] = names
+            settings[setting] = names
         else:
-            found |= {own: (name,) for own, name in zip(setting, names)}
-    return found
+            settings |= {option: (name,) for option, name in zip(setting, names)}
+    return settings
 
 
 def with_usual(table: Table, data: DataConfig) -> DataConfig:
@@ -73,12 +73,12 @@ def with_usual(table: Table, data: DataConfig) -> DataConfig:
     the user has named no others."""
     known = table.header or "series" in data.columns  # a series may have columns without names
     names = {column.name for column in table.columns} if known else set()
-    found = {
+    settings = {
         setting: ",".join(columns)
         for setting, columns in data.columns.items()
         if getattr(data, setting) is None and names.issuperset(columns)
     }
-    return data.model_copy(update=found)
+    return data.model_copy(update=settings)
 
 
 def open_inputs(source: Source, data: DataConfig, task: str) -> Plan:
@@ -118,7 +118,7 @@ class Request:
     def media(self) -> dict[str, Column | None]:
         """The column of each medium, by the name of its kind."""
         media = {kind.name: kind.medium for kind in INPUTS.values() if kind.medium is not None}
-        return {name: media_column(self.table, self.data, own) for name, own in media.items()}
+        return {name: media_column(self.table, self.data, medium) for name, medium in media.items()}
 
     @cached_property
     def has_numbers(self) -> bool:

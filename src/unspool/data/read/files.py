@@ -291,20 +291,20 @@ def texts_in(place: Path, names: Sequence[str], encoding: str) -> list[TextFile]
 def no_texts(place: Path) -> DataError:
     """The error of a folder in which nothing can be read: what is there, and what to do."""
     paths = (path for path in sorted(place.rglob("*")) if path.is_file() and path.name[0] != ".")
-    found = list(islice(paths, LOOKED_AT))
-    common = Counter(own.suffix.lower() for own in found).most_common(1)
+    files = list(islice(paths, LOOKED_AT))
+    common = Counter(own.suffix.lower() for own in files).most_common(1)
     ending, count = common[0] if common else ("", 0)
     what = "the folder holds no file that can be read"
     what += f", but {count:,} {ending} file{'s' * (count > 1)}" if ending else ""
     images = next(
-        (own for own in found if is_idx(content_name(own)) and "images" in own.name), None
+        (own for own in files if is_idx(content_name(own)) and "images" in own.name), None
     )
     if images is not None:
         return DataError(what, where=place, remedy=f"name the file of images, such as {images}")
     if ending in UNREAD:
         return DataError(what, where=place, remedy=UNREAD[ending])
     try:
-        for own in found[:1]:
+        for own in files[:1]:
             with own.open("rb") as file:
                 refuse_binary(file.read(MAGIC), str(own))
     except DataError as error:
@@ -326,13 +326,13 @@ RECORDED = (
 
 def recordings_in(place: Path, encoding: str) -> list[TextFile]:
     """The tables or arrays below a folder, all with one ending: the most frequent."""
-    found: dict[str, list[Path]] = {}
+    by_suffix: dict[str, list[Path]] = {}
     for path in sorted(place.rglob("*")):
         hidden = any(part.startswith(".") for part in path.relative_to(place).parts)
         ending = next((each for each in RECORDED if path.name.endswith(each)), None)
         if ending is not None and not hidden and path.is_file():
-            found.setdefault(ending, []).append(path)
-    most = max(found.values(), key=len, default=[])
+            by_suffix.setdefault(ending, []).append(path)
+    most = max(by_suffix.values(), key=len, default=[])
     return [TextFile(path, readable_name(path), encoding) for path in most]
 
 
@@ -380,19 +380,21 @@ def path_columns(files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
     split = split_folders(folders)
     names = [stem(file.path) for file in files]
     parts = [re.split(r"[_\- ]+", name) for name in names]
-    found: list[tuple[str, list[str]]] = []
+    columns: list[tuple[str, list[str]]] = []
     if split and any(folders):
-        found.append(("folder", [folder[-1] if folder else "" for folder in folders]))
+        columns.append(("folder", [folder[-1] if folder else "" for folder in folders]))
     elif all(folders):
-        found.append(("folder", [folder[-1] for folder in folders]))
+        columns.append(("folder", [folder[-1] for folder in folders]))
     depth = {len(folder) for folder in folders}
     if len(depth) == 1 and max(depth) > 1:
-        found += [(f"folder_{i + 1}", [folder[i] for folder in folders]) for i in range(max(depth))]
-    found.append(("name", names))
+        columns += [
+            (f"folder_{i + 1}", [folder[i] for folder in folders]) for i in range(max(depth))
+        ]
+    columns.append(("name", names))
     depth = {len(part) for part in parts}
     if len(depth) == 1 and max(depth) > 1:
-        found += [(f"name_{i + 1}", [part[i] for part in parts]) for i in range(max(depth))]
-    return [*found, ("split", split)] if split else found
+        columns += [(f"name_{i + 1}", [part[i] for part in parts]) for i in range(max(depth))]
+    return [*columns, ("split", split)] if split else columns
 
 
 def split_folders(folders: list[list[str]]) -> list[str]:
@@ -400,8 +402,8 @@ def split_folders(folders: list[list[str]]) -> list[str]:
     train; that level is taken out of `folders`. [] where there is none."""
     for level in range(min(map(len, folders), default=0)):
         names = [folder[level] for folder in folders]
-        found = {PARTS.get(name.lower()) for name in names}
-        if len(found) > 1 and "train" in found and None not in found:
+        parts = {PARTS.get(name.lower()) for name in names}
+        if len(parts) > 1 and "train" in parts and None not in parts:
             for own in folders:
                 del own[level]
             return names

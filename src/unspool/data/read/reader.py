@@ -104,10 +104,10 @@ class Column(_Column):
 
     def value(self, values: list[Any]) -> Any:
         """The value of a row, of those of its parts."""
-        given = [value for value in values if value not in (None, "")]
-        if self.glue is None or not all(isinstance(value, str) for value in given):
+        filled = [value for value in values if value not in (None, "")]
+        if self.glue is None or not all(isinstance(value, str) for value in filled):
             return values
-        return self.glue.join(given)
+        return self.glue.join(filled)
 
 
 def joined(columns: Sequence[Column], glue: str | None = None) -> Column:
@@ -228,7 +228,7 @@ class Reader(ABC):
 
     def sources(self, column: Column) -> tuple[str, ...]:
         """The names, in the file, of what a column is made of."""
-        return tuple(own.name for own in column.members)
+        return tuple(member.name for member in column.members)
 
     def token_line(self, row: int, token: int) -> int:
         """The line of a token of a row, for a message: the file is read once more."""

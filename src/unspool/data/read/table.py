@@ -101,43 +101,43 @@ class Table:
         codec = self.files[0].codec
         return "" if codec == find_encoding(self.data.encoding) else f" in {codec.upper()}"
 
-    def column(self, asked: str, *, option: str) -> Column:
+    def column(self, requested: str, *, option: str) -> Column:
         """The column with a name, or a number from 1; a DataError names the nearest."""
-        for match in (asked, plain(asked)):
+        for match in (requested, plain(requested)):
             for column in self.columns:
                 if match in (column.name, plain(column.name)):
                     return column
         where, names = self.where(self.reader.first_line), [c.name for c in self.columns]
         if self.typed:
-            raise no_field(asked, names, where)
-        if is_column_number(asked):
-            if len(asked) < 10 and 1 <= int(asked) <= len(names):
-                return self.columns[int(asked) - 1]
+            raise no_field(requested, names, where)
+        if is_column_number(requested):
+            if len(requested) < 10 and 1 <= int(requested) <= len(names):
+                return self.columns[int(requested) - 1]
             raise DataError(
-                f"there is no column {asked}, only {len(names)}",
+                f"there is no column {requested}, only {len(names)}",
                 where=where,
                 remedy=f"columns are numbered from 1; choose another with {option}",
             )
-        near = nearest(asked, names)
+        near = nearest(requested, names)
         raise DataError(
-            f"there is no column {asked!r} among {', '.join(names)}",
+            f"there is no column {requested!r} among {', '.join(names)}",
             where=where,
             remedy=f"did you mean {option} {near}?"
             if near
             else f"choose one of them with {option}",
         )
 
-    def several(self, asked: str, *, option: str) -> list[Column]:
+    def several(self, requested: str, *, option: str) -> list[Column]:
         """The columns that an option names, with commas between them; one whose own name has commas
         is one."""
-        if any(column.name == asked for column in self.columns):
-            return [self.column(asked, option=option)]
-        columns = [self.column(name, option=option) for name in listed_names(asked)]
+        if any(column.name == requested for column in self.columns):
+            return [self.column(requested, option=option)]
+        columns = [self.column(name, option=option) for name in listed_names(requested)]
         if not columns:
             raise DataError(
                 f"{option} names no column",
                 where=self.name,
-                got=asked,
+                got=requested,
                 remedy=f"choose from {', '.join(column.name for column in self.columns)}",
             )
         for column in columns:
@@ -208,11 +208,11 @@ def _joined(rows: Iterator[Row], columns: Sequence[Column]) -> Iterator[Row]:
     """The values of columns with parts as lists."""
     for row in rows:
         values = iter(row.values)
-        found = (
+        joined = (
             column.value(list(islice(values, len(column.parts)))) if column.parts else next(values)
             for column in columns
         )
-        yield row._replace(values=tuple(found))
+        yield row._replace(values=tuple(joined))
 
 
 def _hash(files: Sequence[TextFile]) -> str:
@@ -270,10 +270,10 @@ def _open_parallel(path: str, paths: Sequence[str], data: DataConfig) -> Table:
         )
     files = []
     for name in paths:
-        found = find_files(name, encoding=data.encoding)
-        if len(found) > 1 or name == STDIN:
+        side = find_files(name, encoding=data.encoding)
+        if len(side) > 1 or name == STDIN:
             raise DataError(
                 "a side of pairs must be a file", where=name, remedy="name two files: a.en,a.de"
             )
-        files += found
+        files += side
     return Table(path, path, files, True, data, FORMATS["parallel"](files, data))

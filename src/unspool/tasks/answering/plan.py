@@ -79,28 +79,32 @@ def plan_questions(table: Table, data: DataConfig, *, named: bool, outputs: bool
         return refuse(table, "has no column of the answers, which answer needs") if named else None
     if not named and answer is not None and start is None and are_classes(answer, context):
         return None  # two texts and a label
-    own = [column for column in (answer, start) if column is not None]
-    own = own[:1] if len(own) > 1 and own[0] == own[1] else own
+    answers = [column for column in (answer, start) if column is not None]
+    answers = answers[:1] if len(answers) > 1 and answers[0] == answers[1] else answers
     end = known(table.columns, ENDS) if answer is None else None
-    own += [end] if end is not None else []
-    names = " and ".join(repr(column.name) for column in own)
-    where = "" if start is not None or holds_starts(own[0]) else ", where they first stand"
+    answers += [end] if end is not None else []
+    names = " and ".join(repr(column.name) for column in answers)
+    where = "" if start is not None or holds_starts(answers[0]) else ", where they first stand"
     mark = next((m for m in MARKS if ends_with(context, m)), None)
     hint = f"; contexts without {mark} at their end, which stands for no answer" if mark else ""
     return Plan(
         "answer",
         table,
-        {**columns, "span": joined(own)},
+        {**columns, "span": joined(answers)},
         FIT,
         f"{about}, answers in {names}{where}{hint} -> answer",
-        Conversion(f"question and spans {[column.name for column in own]}", spans(own, start)),
+        Conversion(
+            f"question and spans {[column.name for column in answers]}", spans(answers, start)
+        ),
         settings,
     )
 
 
-def column_of(table: Table, asked: str | None, option: str, names: Sequence[str]) -> Column | None:
-    if asked is not None:
-        return table.column(asked, option=option)
+def column_of(
+    table: Table, requested: str | None, option: str, names: Sequence[str]
+) -> Column | None:
+    if requested is not None:
+        return table.column(requested, option=option)
     return known(table.columns, names) if table.header else None
 
 
@@ -130,18 +134,19 @@ def ends_with(context: Column, mark: str) -> bool:
 def holds_starts(column: Column) -> bool:
     """Whether answers say where they stand."""
     return any(
-        isinstance(own, dict | list) and "start" in str(own) for own in map(value_of, column.sample)
+        isinstance(value, dict | list) and "start" in str(value)
+        for value in map(value_of, column.sample)
     )
 
 
 def are_classes(answer: Column, context: Column) -> bool:
     """Whether answers are yes and no, or a few others that stand in no context."""
-    given = [value for value in answer.sample if not is_missing(value)]
-    found = {str(value).strip().lower() for value in given}
-    if not found or found <= YES_NO:
-        return bool(found)
+    values = [value for value in answer.sample if not is_missing(value)]
+    names = {str(value).strip().lower() for value in values}
+    if not names or names <= YES_NO:
+        return bool(names)
     contexts = "\n".join(map(str, context.sample)).lower()
-    return label_like(shown(given)) and not any(own in contexts for own in found)
+    return label_like(shown(values)) and not any(name in contexts for name in names)
 
 
 def value_of(value: Any) -> Any:
@@ -211,7 +216,7 @@ def placed(answer: Any, place: Any, context: str, where: str) -> list[list[int]]
     texts = answer if isinstance(answer, list | tuple) else [answer]
     if all(is_missing(own) for own in starts):
         return []
-    found = []
+    spans = []
     for text, own in zip(texts, starts):
         if not is_whole(own) or not isinstance(text, str):
             raise DataError(
@@ -222,8 +227,8 @@ def placed(answer: Any, place: Any, context: str, where: str) -> list[list[int]]
             )
         if int(own) < 0:
             continue
-        found.append(spelled(text, int(own), context, where))
-    return found
+        spans.append(spelled(text, int(own), context, where))
+    return spans
 
 
 def listed(answer: Any, context: str, where: str) -> list[list[int]]:
@@ -232,17 +237,17 @@ def listed(answer: Any, context: str, where: str) -> list[list[int]]:
     if isinstance(answer, dict) and isinstance(texts := answer.get("text"), list):
         starts = answer.get("answer_start", answer.get("start")) or [None] * len(texts)
         answer = [{"text": own, "start": at} for own, at in zip(texts, starts)]
-    given = answer if isinstance(answer, list | tuple) else [answer]
-    found = []
-    for own in given:
+    answers = answer if isinstance(answer, list | tuple) else [answer]
+    spans = []
+    for own in answers:
         if is_missing(own) or own in MARKS:
             continue
         if isinstance(own, dict):
             at = own.get("answer_start", own.get("start"))
-            found.append(spelled(str(own.get("text", "")), at, context, where))
+            spans.append(spelled(str(own.get("text", "")), at, context, where))
         else:
-            found.append(spelled(str(own), None, context, where))
-    return found
+            spans.append(spelled(str(own), None, context, where))
+    return spans
 
 
 def spelled(text: str, at: Any, context: str, where: str) -> list[int]:

@@ -16,10 +16,10 @@ def plan_forecast(
     task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
 ) -> Plan | None:
     """Series. Unless the task is named, they must have a time, and no labels."""
-    asked = data.model_copy(update={"target": None, "label": None})
-    if not may_be_series(table, asked) or (data.label is not None and not named):
+    inputs = data.model_copy(update={"target": None, "label": None})
+    if not may_be_series(table, inputs) or (data.label is not None and not named):
         return None
-    series = find_series(table, asked, None, named=named, words=True)
+    series = find_series(table, inputs, None, named=named, words=True)
     if series is None:
         if not named:
             return None
@@ -40,17 +40,17 @@ def plan_forecast(
     return Plan(task, series.table, columns, FIT, f"{about} -> {task}", convert, series.settings)
 
 
-def is_timed(found: SeriesColumns) -> bool:
+def is_timed(series: SeriesColumns) -> bool:
     """Whether the steps of a table have times, and it holds nothing that could be a label."""
-    reader = found.table.reader
-    return isinstance(reader, StepRows) and reader.layout.time is not None and found.label is None
+    reader = series.table.reader
+    return isinstance(reader, StepRows) and reader.layout.time is not None and series.label is None
 
 
-def not_read(found: SeriesColumns) -> list[str]:
+def not_read(series: SeriesColumns) -> list[str]:
     """Columns of a table of steps that are no values, ids, times or static."""
-    reader = found.table.reader
+    reader = series.table.reader
     if not isinstance(reader, StepRows):
         return []
-    static = [] if found.static is None else [column.name for column in found.static.members]
+    static = [] if series.static is None else [column.name for column in series.static.members]
     used = {*static, *(key.name for key in reader.keys)}
     return [column.name for column in reader.others if column.name not in used]

@@ -91,28 +91,28 @@ class Located:
             if left:
                 self.remark += f" ({left:,} {medium.plural} of its folder are not in the table)"
 
-    def value(self, given: Any, where: str) -> Any:
+    def value(self, cell: Any, where: str) -> Any:
         """Return the value of a file, by its name, or that of a cell."""
         if self.shape:
-            return picture_of_cells(given, self.shape, where)
-        if isinstance(given, dict | bytes) or is_encoded(given):
-            return encoded_picture(given, where)
-        if given is not None and not isinstance(given, str):
-            return given
-        if not given or not given.strip():
+            return picture_of_cells(cell, self.shape, where)
+        if isinstance(cell, dict | bytes) or is_encoded(cell):
+            return encoded_picture(cell, where)
+        if cell is not None and not isinstance(cell, str):
+            return cell
+        if not cell or not cell.strip():
             raise DataError(
                 "the name of the file is missing",
                 where=where,
                 remedy="fill it in, or leave the row out",
             )
-        if ADDRESS.match(given.strip()):
+        if ADDRESS.match(cell.strip()):
             raise DataError(
                 "is an address, and nothing is downloaded",
                 where=where,
-                got=given,
+                got=cell,
                 remedy="download the files, and give their names",
             )
-        name = self.medium.file_of(given.strip())
+        name = self.medium.file_of(cell.strip())
         path = self.scattered.get(name, self.home / f"{name}{self.ending}")
         if not path.is_file() and not (self.medium.stepped and path.is_dir()):
             error = unreadable(path, str(path), FileNotFoundError())
@@ -121,15 +121,15 @@ class Located:
 
     def convert(self, target: Target | None) -> Conversion:
         def function(values: Values, names: tuple[str, ...], where: str) -> Values:
-            own = self.value(values[0], where)
+            value = self.value(values[0], where)
             if target is None:
-                return (own,)
+                return (value,)
             answer = values[1]
             if target == "label":
                 answer = json_label(answer, names[1], where)
             elif target == "tags":
                 labels = answer.split() if isinstance(answer, str) else answer
-                answer = step_labels(own, labels, names[1], where)
+                answer = step_labels(value, labels, names[1], where)
             elif target == "caption":
                 answer = texts_of(answer, names[1], where)
             elif target == "text":
@@ -137,6 +137,6 @@ class Located:
                 if self.by_name:
                     answer = answer.replace("_", " ")
                 answer = " ".join(answer.split())
-            return own, answer
+            return value, answer
 
         return Conversion(f"{self.medium.noun} {self.print} and {target}", function)

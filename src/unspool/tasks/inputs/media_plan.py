@@ -75,10 +75,10 @@ def media_column(table: Table, data: DataConfig, medium: Medium) -> Column | Non
             of_texts = data.series is None and two_texts(table, data) is not None
             in_folder = not of_texts or find_media_folder(names, table.file_index, medium)
             return column if in_folder else None
-    found = next((c for c in columns if lacks_suffixes(c, table, data, medium)), None)
-    if found is None and requested and medium.stepped:
+    match = next((c for c in columns if lacks_suffixes(c, table, data, medium)), None)
+    if match is None and requested and medium.stepped:
         return next((c for c in table.columns if names_clips(c, table.folder)), None)
-    return found
+    return match
 
 
 def _column_of_values(
@@ -134,15 +134,15 @@ def plan_media(
     about, settings = described(table, files, medium), {"data.input": medium.name}
     answer, why = None, ""
     if outputs:
-        found = answer_column(table, data, files, medium, target, named=named)
-        if found is None:
+        match = answer_column(table, data, files, medium, target, named=named)
+        if match is None:
             if named or not any(
                 answer_column(table, data, files, medium, other, named=False)
                 for other in ("label", "number", "text", "caption")
             ):
                 raise nothing_to_learn(task, table, medium, target)
             return None
-        answer, why = found
+        answer, why = match
     if target == "caption":
         lines = len(files.sample)
         table, files, answer = by_file(table, data, files, medium, answer)
@@ -166,12 +166,12 @@ def by_file(
     """The table with a row a file, and its columns."""
     gathered = [] if captions is None else [captions]
     fixed = split_column(table, data)
-    found = grouped_table(table, files, gathered, same=medium.file_of, fixed=fixed)
-    own = {column.number: column for column in found.columns}
+    grouped = grouped_table(table, files, gathered, same=medium.file_of, fixed=fixed)
+    columns = {column.number: column for column in grouped.columns}
     if captions is None:
-        return found, own[files.number], None
-    parts = joined([own[part.number] for part in captions.members])
-    return found, own[files.number], parts._replace(name=captions.name)
+        return grouped, columns[files.number], None
+    parts = joined([columns[part.number] for part in captions.members])
+    return grouped, columns[files.number], parts._replace(name=captions.name)
 
 
 def described(table: Table, files: Column, medium: Medium) -> str:
@@ -191,14 +191,14 @@ def answer_column(
     if target == "tags" and not medium.stepped:
         return None
     of_texts = target in ("text", "caption")
-    asked = data.text if of_texts else data.label
-    if asked is not None:
-        if of_texts and not named and (target == "caption") != (asked in medium.described):
+    requested = data.text if of_texts else data.label
+    if requested is not None:
+        if of_texts and not named and (target == "caption") != (requested in medium.described):
             return None
         if target == "caption":
-            found = joined(table.several(asked, option="--text"))
+            found = joined(table.several(requested, option="--text"))
         else:
-            found = table.column(asked, option=f"--{'text' if of_texts else 'label'}")
+            found = table.column(requested, option=f"--{'text' if of_texts else 'label'}")
         return found, f"{target} in {found.name!r}"
     if (data.label if of_texts else data.text) is not None:
         return None
@@ -269,9 +269,9 @@ def several_captions(table: Table, others: list[Column], *, named: bool) -> Colu
     """Columns such as caption_1 and caption_2, as one; or the only column of texts beside the names
     of files, in a table without a header."""
     if table.header:
-        found = [c for c in others if SEVERAL.fullmatch(c.name.strip().lower())]
-        captions = [c for c in found if c.name.strip().lower().startswith(CAPTION_NAMES)]
-        return joined(found) if captions or (found and named) else None
+        columns = [c for c in others if SEVERAL.fullmatch(c.name.strip().lower())]
+        captions = [c for c in columns if c.name.strip().lower().startswith(CAPTION_NAMES)]
+        return joined(columns) if captions or (columns and named) else None
     texts = [column for column in others if column.profile.is_phrases]
     return texts[0] if len(texts) == 1 else None
 
@@ -313,10 +313,10 @@ def tables_below(table: Table, medium: Medium) -> list[Path]:
     if not place.is_dir():
         return []
     stems = {Path(file.path).stem for file in table.files}
-    found = [
+    paths = [
         path
         for path in sorted(place.rglob("*"))
         if path.suffix.lower() in (*LIST_SUFFIXES, ".json")
     ]
-    found = [own for own in found[:SAMPLE_SIZE] if names_files(own, medium, stems)]
-    return sorted(found, key=lambda own: PARTS.get(own.stem.lower()) != "train")
+    paths = [own for own in paths[:SAMPLE_SIZE] if names_files(own, medium, stems)]
+    return sorted(paths, key=lambda own: PARTS.get(own.stem.lower()) != "train")

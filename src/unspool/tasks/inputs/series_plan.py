@@ -63,8 +63,8 @@ class SeriesColumns(NamedTuple):
         """Settings by which a run reads another file in the same way."""
         reader = self.table.reader
         dates = reader.layout.dates if isinstance(reader, StepRows) else None
-        found = {"data.input": "series"}
-        return found if dates in (None, ISO) else {**found, "data.date_format": str(dates)}
+        settings = {"data.input": "series"}
+        return settings if dates in (None, ISO) else {**settings, "data.date_format": str(dates)}
 
 
 def may_be_series(table: Table, data: DataConfig) -> bool:
@@ -115,19 +115,19 @@ def plan_series(table: Table, data: DataConfig, asked: Asked) -> Plan | None:
 
 def shown_name(table: Table, column: Column) -> str:
     if table.header or not column.name.isdigit():
-        return ", ".join(repr(own.name) for own in column.members)
+        return ", ".join(repr(member.name) for member in column.members)
     return f"column {column.name}"
 
 
-def fitting(found: SeriesColumns, target: Target, *, named: bool, task: str) -> Column | None:
+def fitting(series: SeriesColumns, target: Target, *, named: bool, task: str) -> Column | None:
     """The column of what is to be learnt, where it fits the task."""
-    label, reader = found.label, found.table.reader
+    label, reader = series.label, series.table.reader
     if label is None:
         if not named:
             return None
         raise DataError(
             f"holds no labels, which {task} needs",
-            where=found.table.name,
+            where=series.table.name,
             remedy="name their column with --label",
         )
     steps = isinstance(reader, StepRows) and reader.has_steps(label)
@@ -139,7 +139,7 @@ def fitting(found: SeriesColumns, target: Target, *, named: bool, task: str) -> 
         if not steps and not lists:
             raise DataError(
                 "a label a step needs a row a step, or lists of labels",
-                where=found.table.name,
+                where=series.table.name,
                 remedy="give a table with a row for each step, or use --task classify",
             )
         return reader.steps_of(label) if isinstance(reader, StepRows) else label
@@ -167,13 +167,13 @@ def find_series(
         and len(table.files) > 1
         and not any(column.name == data.label for column in table.columns)
     )
-    asked = None
+    requested = None
     if data.label is not None and not by_path and target is not None:
-        asked = joined(table.several(data.label, option="--label"))
-    guess = guess_label(table, data, target) if asked is None and not by_path else None
+        requested = joined(table.several(data.label, option="--label"))
+    guess = guess_label(table, data, target) if requested is None and not by_path else None
     if words and guess is not None and guess.profile.is_numbers:
         guess = None
-    label = asked or guess
+    label = requested or guess
     taken = [] if label is None else list(label.members)
     taken += [] if (split := split_column(table, data)) is None else [split]
     static = table.several(data.static, option="--static") if data.static else []
@@ -246,8 +246,8 @@ def guess_label(table: Table, data: DataConfig, target: Target | None) -> Column
     """A column with a known name; else in a table without names the first or the last, and in one
     with names and without dates the only one of words that come again."""
     columns = [column for column in table.columns if column != split_column(table, data)]
-    asked = set(data.series.split(",")) if data.series else set()
-    columns = [column for column in columns if column.name not in asked]
+    requested = set(data.series.split(",")) if data.series else set()
+    columns = [column for column in columns if column.name not in requested]
     if table.header:
         axes = {plain(column.name) for column in columns} & {"x", "z"}  # beside which y is one, too
         names = [name for name in LABELS[target] if name != "y" or not axes]
@@ -318,9 +318,9 @@ def of_arrays(layout: Nested) -> Conversion:
     def convert(values: Values, columns: tuple[str, ...], where: str) -> Values:
         if len(names) == 1:
             return as_recording(values[0], where), *values[1:]
-        parts = [as_recording(own, where, (name,)) for own, name in zip(values[0], names)]
+        parts = [as_recording(channel, where, (name,)) for channel, name in zip(values[0], names)]
         if len({len(part) for part in parts}) > 1:
-            sizes = ", ".join(f"{name} {len(own)}" for own, name in zip(parts, names))
+            sizes = ", ".join(f"{name} {len(channel)}" for channel, name in zip(parts, names))
             raise DataError(
                 "the channels have different numbers of steps",
                 where=where,
@@ -368,11 +368,11 @@ def step_labels(series: Sized, labels: Any, name: str, where: str) -> list[str]:
             where=where,
             remedy="give every step one label",
         )
-    found = [solid(str(label).strip()) for label in labels]
-    if "" in found:
+    names = [solid(str(label).strip()) for label in labels]
+    if "" in names:
         raise DataError(
-            f"step {found.index('') + 1} has no label in {name!r}",
+            f"step {names.index('') + 1} has no label in {name!r}",
             where=where,
             remedy="give every step one label",
         )
-    return found
+    return names

@@ -38,15 +38,15 @@ def find_strokes(table: Table, data: DataConfig) -> Drawn | None:
     """The column that was named, has a known name, or holds lists in lists in lists of numbers."""
     if data.input not in ("auto", "strokes") or not table.typed:
         return None
-    asked = data.input == "strokes"
+    requested = data.input == "strokes"
     if data.series is not None:
         columns = [table.column(data.series, option="--series")]
-        if not asked and plain(columns[0].name) not in NAMES and not nested(columns[0]):
+        if not requested and plain(columns[0].name) not in NAMES and not nested(columns[0]):
             return None
     else:
         named = known(table.columns, NAMES)
         columns = [named] if named is not None else [c for c in table.columns if nested(c)]
-        if not columns and asked:
+        if not columns and requested:
             columns = [c for c in table.columns if find_layout(c.sample) is not None]
     if not columns:
         return None
@@ -55,7 +55,7 @@ def find_strokes(table: Table, data: DataConfig) -> Drawn | None:
         layout = Layout(table.reader.stroke_layout)
     if data.stroke_layout != "auto":
         layout = Layout(data.stroke_layout)
-    if layout is None and (asked or plain(columns[0].name) in NAMES):
+    if layout is None and (requested or plain(columns[0].name) in NAMES):
         layout = Layout("points")  # a row of it says what is wrong
         if not any(isinstance(value, list) for value in columns[0].sample):
             return None
@@ -89,21 +89,23 @@ def plan_strokes(table: Table, data: DataConfig, asked: Asked) -> Plan | None:
             raise no_strokes(table)
         return None
     label = find_label(table, data, drawn, target) if outputs else None
-    found = SeriesColumns(table, drawn.column, label, of_layout(drawn.layout), about(table, drawn))
+    strokes = SeriesColumns(
+        table, drawn.column, label, of_layout(drawn.layout), about(table, drawn)
+    )
     settings = {"data.input": "strokes"}
     columns = {"strokes": drawn.column}
     if not outputs:
-        summary = f"{found.about} -> {task}"
-        return Plan(task, table, columns, FIT, summary, found.convert, settings)
-    label = fitting(found, target, named=named, task=task)
+        summary = f"{strokes.about} -> {task}"
+        return Plan(task, table, columns, FIT, summary, strokes.convert, settings)
+    label = fitting(strokes, target, named=named, task=task)
     if label is None:
         return None
     what = {"label": "label", "number": "number", "tags": "a label a point", "text": "text"}[target]
-    summary = f"{found.about}, {what} in {shown_name(table, label)} -> {task}"
+    summary = f"{strokes.about}, {what} in {shown_name(table, label)} -> {task}"
     if target == "text" and not named:
         summary += " (--task handwrite learns to write them)"
     columns[target] = label
-    return Plan(task, table, columns, FIT, summary, with_label(found, target), settings)
+    return Plan(task, table, columns, FIT, summary, with_label(strokes, target), settings)
 
 
 def no_strokes(table: Table) -> DataError:
@@ -130,9 +132,9 @@ def find_text(table: Table, data: DataConfig, drawn: Drawn) -> Column | None:
     """The column of what was written."""
     if data.text is not None:
         return table.column(data.text, option="--text")
-    found = known([column for column in table.columns if column != drawn.column], TEXTS)
-    words = [] if found is None else [v for v in found.sample if v is not None]
-    return found if words and all(isinstance(value, str) for value in words) else None
+    text = known([column for column in table.columns if column != drawn.column], TEXTS)
+    words = [] if text is None else [v for v in text.sample if v is not None]
+    return text if words and all(isinstance(value, str) for value in words) else None
 
 
 def with_text(layout: Layout) -> Conversion:

@@ -32,12 +32,12 @@ def plan_summaries(
         return plan_sources(table, data, task=task)
     columns = table.columns if table.header or table.typed else []
     source, target = known(columns, DOCUMENTS), known(columns, SUMMARIES)
-    asked, turned = data.source or data.target, False
-    if source is not None and target is not None and not asked:
+    requested, turned = data.source or data.target, False
+    if source is not None and target is not None and not requested:
         turned = target.profile.mean_length >= SHORTER * source.profile.mean_length
         source, target = (target, source) if turned else (source, target)
     if not named:
-        if asked or data.text or data.label or source is None or target is None:
+        if requested or data.text or data.label or source is None or target is None:
             return None
         if (
             known(columns, LABEL_NAMES)
@@ -60,15 +60,15 @@ def plan_summaries(
     if turned and source is not None and target is not None:
         where += f", which are shorter (--source {target.name} --target {source.name} for the other"
         where += " way round)"
-    said = f"{plan.table.summary}, {where} -> summarize"
+    line = f"{plan.table.summary}, {where} -> summarize"
     if not named:
-        said += f" (--task translate reads them as pairs{labels_beside(columns, plan)})"
-    return replace(plan, fit=FIT, summary=said, settings={})
+        line += f" (--task translate reads them as pairs{labels_beside(columns, plan)})"
+    return replace(plan, fit=FIT, summary=line, settings={})
 
 
 def labels_beside(columns: Sequence[Column], plan: Plan) -> str:
     """`, --label Score learns that`: the first other column that looks like a label."""
-    taken = {own.number for column in plan.columns.values() for own in column.members}
+    taken = {member.number for column in plan.columns.values() for member in column.members}
     for column in columns:
         if column.number not in taken and column.profile.is_class:
             return f", --label {column.name} learns that"
@@ -86,7 +86,7 @@ def further_references(plan: Plan) -> list[list[str]]:
     if column is None:
         return []
     number = plan.table.columns.index(column)
-    return [texts_of(given[number]) for _, given in plan.whole_rows()]
+    return [texts_of(cells[number]) for _, cells in plan.whole_rows()]
 
 
 def texts_of(value: Any) -> list[str]:

@@ -84,9 +84,9 @@ def _columns(table: Table, data: DataConfig, *, outputs: bool) -> Plan:
 def _fields(table: Table, data: DataConfig, *, named: bool, outputs: bool) -> Plan | None:
     sure = named and outputs
     if sure:
-        for asked, option in ((data.text, "--text"), (data.label, "--label")):
-            if asked is not None:
-                table.column(asked, option=option)
+        for requested, option in ((data.text, "--text"), (data.label, "--label")):
+            if requested is not None:
+                table.column(requested, option=option)
     lists = [column for column in table.columns if isinstance(column.sample[0], list)]
     strings = [column for column in table.columns if isinstance(column.sample[0], str)]
     words = known(lists, TOKEN_NAMES if data.text is None else [data.text])

@@ -115,25 +115,27 @@ def _has_tabs(table: Table) -> bool:
 def _names_columns(table: Table, data: DataConfig) -> bool:
     """Whether a header has known names, or those asked for, or stands above what is unlike it; the
     look of a column of labels, which makes a header elsewhere, means nothing here."""
-    asked = [name for name in (data.source, data.target) if name]
+    requested = [name for name in (data.source, data.target) if name]
     return table.header and (
         any(plain(column.name) in NAMES for column in table.columns)
         or not any(column.profile.is_label for column in table.columns)
-        or any(plain(name) in {plain(column.name) for column in table.columns} for name in asked)
-        or any(not is_column_number(name) for name in asked)
+        or any(
+            plain(name) in {plain(column.name) for column in table.columns} for name in requested
+        )
+        or any(not is_column_number(name) for name in requested)
     )
 
 
 def _choose(table: Table, data: DataConfig, pair: tuple[int, int] | None) -> tuple[Column, Column]:
     """Source and target column, where at most some were asked for."""
     where = table.where(table.reader.first_line)
-    asked = [
+    requested = [
         None if name is None else table.column(name, option=option)
         for name, option in ((data.source, "--source"), (data.target, "--target"))
     ]
-    source, target = asked
+    source, target = requested
     if source is None or target is None:
-        first, second = _usual(table, pair, asked, where)
+        first, second = _usual(table, pair, requested, where)
         if source is None:
             source = first if first != target else second
         if target is None:
@@ -148,7 +150,7 @@ def _choose(table: Table, data: DataConfig, pair: tuple[int, int] | None) -> tup
 
 
 def _usual(
-    table: Table, pair: tuple[int, int] | None, asked: Sequence[Column | None], where: str
+    table: Table, pair: tuple[int, int] | None, requested: Sequence[Column | None], where: str
 ) -> tuple[Column, Column]:
     """The columns with known names, or the only two; of JSON, the only two that hold strings."""
     if pair is not None:
@@ -156,7 +158,7 @@ def _usual(
     columns = [
         column
         for column in table.columns
-        if not table.typed or column.profile.has_strings or column in asked
+        if not table.typed or column.profile.has_strings or column in requested
     ]
     if len(columns) != 2:
         raise DataError(
