@@ -30,7 +30,7 @@ import numpy as np
 import unspool
 from rows import DATA, STORE, size
 from unspool.config import DataConfig
-from unspool.data.fields.music_numbers import music_numbers
+from unspool.data.fields.pieces import music_numbers
 from unspool.data.plan import split_plans
 from unspool.data.read.music import Piece, as_piece
 from unspool.insight.plots import roll_figure

@@ -8,8 +8,7 @@ import torch
 
 import unspool
 from unspool.api.settings import make_config, open_data
-from unspool.data.fields.series_steps import find_steps, resample
-from unspool.data.fields.series_values import STATISTICS, channel_statistics
+from unspool.data.fields.series_values import STATISTICS, channel_statistics, find_steps, resample
 from unspool.data.fields.source import SeriesSource
 from unspool.data.fields.vectors import VectorField
 from unspool.data.store.ragged import Ragged, cut_windows

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from unspool.api.train import train
-from unspool.data.fields.music_numbers import has_parallel_fifth, music_numbers
+from unspool.data.fields.pieces import has_parallel_fifth, music_numbers
 from unspool.data.read.music import as_piece
 from unspool.insight.plots import roll_figure
 from unspool.io.files import write_atomic

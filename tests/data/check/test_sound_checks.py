@@ -11,7 +11,7 @@ import pytest
 import unspool
 from tones import RATE, tones, wav, write_labels, write_texts
 from unspool.data.check import CheckReport
-from unspool.data.fields.audio_examiner import loudness, runs
+from unspool.data.fields.series_examiner import loudness, runs
 from unspool.data.read.sound import as_sound
 
 

@@ -11,7 +11,7 @@ import pytest
 from small_tasks import load_data
 from unspool.config import DataConfig
 from unspool.data.fields.music_events import events_of, piece_of_events
-from unspool.data.fields.music_numbers import music_numbers
+from unspool.data.fields.pieces import music_numbers
 from unspool.data.plan import split_plans
 from unspool.data.read.music import as_piece
 from unspool.errors import DataError

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unspool.data.fields.audio_examiner import AudioExaminer
 from unspool.data.fields.audio_frames import FrameMaker, FrameState, Framing, frames
 from unspool.data.fields.field import Display
+from unspool.data.fields.series_examiner import AudioExaminer
 from unspool.data.fields.series_values import FittedChannels, Moments, Scaler, Series, blocks
 from unspool.data.fields.source import SeriesWriter, StoredSize, VectorSource
 from unspool.data.read import Column

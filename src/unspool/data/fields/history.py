@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from unspool.data.calendar import TimeStep, cycles_of, find_step
-from unspool.data.fields.history_examiner import HistoryExaminer
 from unspool.data.fields.history_steps import at_equal_steps, on_equal_steps, season_of, spread
+from unspool.data.fields.series_examiner import HistoryExaminer
 from unspool.data.fields.series_values import fit_moments
 from unspool.data.fields.source import SeriesSource, count
 from unspool.data.fields.static import StaticColumn, static_vectors

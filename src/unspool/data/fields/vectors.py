@@ -16,8 +16,15 @@ from torch import Tensor
 
 from unspool.data.fields.examiner import Examiner
 from unspool.data.fields.field import Chunk, Display, Field, Measure, Where
-from unspool.data.fields.series_steps import StepTimes, find_steps, resample
-from unspool.data.fields.series_values import Moments, Scaler, Series, moments_of_row
+from unspool.data.fields.series_values import (
+    Moments,
+    Scaler,
+    Series,
+    StepTimes,
+    find_steps,
+    moments_of_row,
+    resample,
+)
 from unspool.data.fields.source import VectorSource, refuse_times
 from unspool.data.read import Column
 from unspool.data.read.recording import Recording

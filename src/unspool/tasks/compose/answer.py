@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from unspool.data.fields.music_numbers import MusicNumbers, music_numbers
+from unspool.data.fields.pieces import MusicNumbers, music_numbers
 from unspool.data.read.music import Piece, piece_to_json, pitch_name
 from unspool.tasks.answer import Answer
 from unspool.tasks.generation_options import SamplingOptions

@@ -1,6 +1,9 @@
-"""Recordings in windows, whose answers are merged."""
+"""Recordings some at a time, and in windows whose answers are merged."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,3 +28,19 @@ def merged(scores: np.ndarray, windows: Windows, kind: Kind) -> np.ndarray:
     parts = np.split(scores, cuts)
     means = [average(torch.from_numpy(part[:, None]), kind) for part in parts]  # (1, C) each
     return torch.cat(means).numpy()
+
+
+def named_recordings(
+    field: Any, items: Iterable[Any], *, most: int
+) -> Iterator[tuple[list[str], list[Any]]]:
+    """The names and the recordings of items as they come, as many as have `most` steps together."""
+    names, recordings, size = list[str](), list[Any](), 0
+    for number, item in enumerate(items, 1):
+        names.append(field.shown(item))
+        recordings.append(field.recording(item, f"item {number}"))
+        size += len(recordings[-1])
+        if size >= most:
+            yield names, recordings
+            names, recordings, size = [], [], 0
+    if recordings:
+        yield names, recordings
