@@ -1,12 +1,13 @@
 """Files of every format as columns of raw values with their lines; knows no task.
 
-open_table   a path and how it is to be read in, a `Table` out
+open_table   opens a path as a `Table`
 files        bytes of a file to lines of text
-reader       what a format is: columns that are known, rows that are read
-plain, delimited, json_lines, conll, folder, parallel   the formats
+reader       base class of formats: known columns, rows that are read
+formats      all formats by name, and the one that a file has
+plain, delimited, json_lines, conll, corpora, media ...   the formats
 memory       values that are in memory already, as a table
-formats      which one a file has
-columns      names of columns, and what their first values look like
+columns      names of columns, and the header of a table
+file_index   files that cells name
 """
 
 from unspool.data.read.files import Report, TextFile

@@ -9,26 +9,20 @@ from unspool.config import DataConfig
 from unspool.data.read.arrays import Arrays
 from unspool.data.read.arrow import Arrow, Parquet
 from unspool.data.read.clips import ClipArrays, Clips
-from unspool.data.read.coco import Coco
 from unspool.data.read.conll import Conll, ConllU
 from unspool.data.read.content import SCORE, TO_MIDI
+from unspool.data.read.corpora import Coco, Seg, Squad, Stories
 from unspool.data.read.delimited import Csv, Tsv
 from unspool.data.read.excel import Excel
 from unspool.data.read.files import TextFile
-from unspool.data.read.folder import Folder, Folders
-from unspool.data.read.idx import Idx
 from unspool.data.read.inkml import InkMl
 from unspool.data.read.json_lines import JsonArray, JsonLines
 from unspool.data.read.media import MidiFiles, Pictures, Sounds, medium_of
-from unspool.data.read.parallel import Parallel
-from unspool.data.read.pixels import Pixels
-from unspool.data.read.plain import FastText, Labelled, Lines, LongText
+from unspool.data.read.pixels import Idx, Pixels
+from unspool.data.read.plain import FastText, Folder, Folders, Labelled, Lines, LongText, Parallel
 from unspool.data.read.reader import FileHead, Match, Reader, Shape, refuse_empty
 from unspool.data.read.rolls import Chorales, PianoRolls
-from unspool.data.read.seg import Seg
 from unspool.data.read.sketch import Sketches
-from unspool.data.read.squad import Squad
-from unspool.data.read.stories import Stories
 from unspool.data.read.ts import Ts
 from unspool.data.read.unipen import Unipen
 from unspool.errors import DataError, choose

@@ -1,13 +1,17 @@
-"""Plain text: one long text, a document a line, or lines of `label text`."""
+"""Plain text: one long text, a document a line, lines of `label text`, folders of texts, two
+parallel files."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice, zip_longest
+from pathlib import Path
 from typing import Any
 
 from unspool.config import DataConfig
-from unspool.data.read.files import Report, TextFile
+from unspool.data.read.columns import plain
+from unspool.data.read.files import Report, TextFile, stem
 from unspool.data.read.reader import (
     SAMPLE,
     Column,
@@ -18,6 +22,7 @@ from unspool.data.read.reader import (
     Shape,
     refuse_empty,
 )
+from unspool.errors import DataError
 
 MARK = "__label__"  # before every label in fastText's format
 
@@ -161,3 +166,112 @@ def looks_labelled(lines: Sequence[str]) -> bool:
     if len(lines) < 20:
         return len(lines) > 1 and min(counts.values()) > 1
     return len(counts) <= max(2, len(lines) // 10)
+
+
+SPLIT_NAMES = frozenset({"train", "valid", "validation", "val", "dev", "test"})
+UNLABELLED = frozenset({"unsup", "unlabeled", "unlabelled"})
+
+
+class Folder(Reader):
+    """A file a label; blank lines are no items."""
+
+    name = "folder"
+    shape = Shape.FOLDER
+    label_source = "file name"
+    title = "one item a line"
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        names = list(dict.fromkeys(self.label(file) for file in files))
+        if {plain(name) for name in names} <= SPLIT_NAMES:
+            raise self.split(names)
+        first = list(islice(self.rows([0, 1]), SAMPLE))
+        self.columns = [
+            Column(name, i, [row.values[i] for row in first])
+            for i, name in enumerate(("text", "label"))
+        ]
+
+    def label(self, file: TextFile) -> str:
+        return stem(file.path)
+
+    def split(self, names: Sequence[str]) -> DataError:
+        return DataError(
+            f"the folder's files are named like splits, not like labels ({', '.join(names)})",
+            where=Path(self.files[0].name).parent,
+            remedy="name the training file, and the others with --valid and --test",
+        )
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        label = self.label(file)
+        for line, content in enumerate(file.lines(report), start=1):
+            if content.strip():
+                pair = (content.strip(), label)
+                yield Row(tuple(pair[i] for i in numbers), line)
+
+
+class Folders(Folder):
+    """A folder a label; a file is a text. Texts in a folder called `unsup` have no label."""
+
+    name = "folders"
+    label_source = "folder"
+    one_row = True
+    title = "a text a file"
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        labelled = [file for file in files if plain(self.label(file)) not in UNLABELLED]
+        super().__init__(labelled or files, data)
+        folders = len({self.label(file) for file in self.files})
+        self.remark = f"in {folders} folders"
+        if left := len(files) - len(self.files):
+            self.remark += f", {left:,} unlabelled files left out"
+
+    def label(self, file: TextFile) -> str:
+        return file.path.parent.name
+
+    def split(self, names: Sequence[str]) -> DataError:
+        root = Path(self.files[0].name).parent.parent
+        return DataError(
+            f"its folders are named like splits, not like labels ({', '.join(names)})",
+            where=root,
+            remedy=f"name the one to train on, such as {root / names[0]}",
+        )
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        pair = ("".join(file.blocks(report)).strip(), self.label(file))
+        yield Row(tuple(pair[i] for i in numbers), 1)
+
+
+class Parallel(Reader):
+    """Both files must have as many lines."""
+
+    name = "parallel"
+    shape = Shape.PAIRS
+    title = "pairs of lines"
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        self.columns = [Column(str(i + 1), i, file.head(SAMPLE)) for i, file in enumerate(files)]
+
+    def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
+        if len(numbers) == 1:
+            yield from self.read(self.files[numbers[0]], [0], report)
+            return
+        both = zip_longest(self.files[0].lines(report), self.files[1].lines())
+        for line, pair in enumerate(both, start=1):
+            if None in pair:
+                raise self._no_partner(line)
+            yield Row(tuple(pair[i].strip() for i in numbers), line)
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        for line, content in enumerate(file.lines(report), start=1):
+            yield Row((content.strip(),), line)
+
+    def _no_partner(self, line: int) -> DataError:
+        sizes = [sum(1 for _ in file.lines()) for file in self.files]
+        longer = self.files[int(sizes[1] > sizes[0])]
+        return DataError(
+            f"this line has no partner: {self.files[0].name} has {sizes[0]:,} lines and"
+            f" {self.files[1].name} {sizes[1]:,}",
+            where=f"{longer.name}:{line}",
+            remedy="give files in which line n of one is the translation of line n of the other",
+        )
