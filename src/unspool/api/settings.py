@@ -161,7 +161,7 @@ def draft_config(
         layers=[
             (f"task {task}", kind.defaults),
             (f"model {name}", preset),
-            ("input", kind.suited({**kind.defaults, **values}, plan)),
+            ("input", kind.recommended_settings({**kind.defaults, **values}, plan)),
             ("--from", taken),
             ("embedding.from", vector_settings(values)),
             (config_file or "config file", from_file),

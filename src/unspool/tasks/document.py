@@ -35,7 +35,7 @@ from unspool.tasks.contextual import (
     refuse_other_tokens,
 )
 from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
-from unspool.tasks.inputs import input_kind, reads_text, suited
+from unspool.tasks.inputs import input_kind, reads_text, recommended_settings
 from unspool.tasks.inputs.text import AT_ONCE
 from unspool.tasks.inputs.windows import merged, windows_of
 from unspool.tasks.linear import (
@@ -92,8 +92,10 @@ class DocumentTask(Task):
     constant: ClassVar[str]  # the name of the model whose answer is always the same
 
     @classmethod
-    def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
-        return suited(settings, plan)
+    def recommended_settings(
+        cls, settings: Mapping[str, Any], plan: Plan | None = None
+    ) -> dict[str, Any]:
+        return recommended_settings(settings, plan)
 
     @classmethod
     def check_config(cls, config: Config) -> None:

@@ -243,7 +243,9 @@ class Task(ABC):
         return cls.default_model
 
     @classmethod
-    def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
+    def recommended_settings(
+        cls, settings: Mapping[str, Any], plan: Plan | None = None
+    ) -> dict[str, Any]:
         """Defaults that suit what is read, `data.input`, of a model with these settings; `plan`: of
         the training data, where they are known."""
         return {}

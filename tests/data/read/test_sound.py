@@ -16,7 +16,7 @@ from unspool.data.fields.audio import AudioSource
 from unspool.data.fields.audio_frames import Framing
 from unspool.data.fields.vectors import VectorField
 from unspool.data.read import open_table
-from unspool.data.read.sound import Heard, Sound, as_sound, wav_of
+from unspool.data.read.sound import AudioInfo, Sound, as_sound, wav_of
 from unspool.errors import ConfigError, DataError
 
 
@@ -33,7 +33,7 @@ def test_every_kind_of_wav(bits: int, floats: bool, exact: float, tmp_path: Path
     sound = tones("ab")
     path = tmp_path / "x.wav"
     path.write_bytes(wav(sound, 22_050, bits, floats=floats))
-    assert Sound(path, "x").heard() == Heard(22_050, 1)
+    assert Sound(path, "x").info() == AudioInfo(22_050, 1)
     assert np.abs(samples(path) - sound).max() < exact
 
 
@@ -41,7 +41,7 @@ def test_channels_are_mixed(tmp_path: Path) -> None:
     sound = tones("ab")
     path = tmp_path / "x.wav"
     path.write_bytes(wav(np.stack([sound, 0 * sound, -sound, 0.5 * sound], 1)))
-    assert Sound(path, "x").heard().channels == 4
+    assert Sound(path, "x").info().channels == 4
     assert np.abs(samples(path) - sound / 8).max() < 1e-4
 
 
@@ -66,14 +66,14 @@ def test_other_formats(ending: str, tmp_path: Path) -> None:
     soundfile = pytest.importorskip("soundfile")
     sound, path = tones("abc"), tmp_path / f"x.{ending}"
     soundfile.write(path, sound, RATE)
-    assert Sound(path, "x").heard() == Heard(RATE, 1)
+    assert Sound(path, "x").info() == AudioInfo(RATE, 1)
     assert np.abs(samples(path) - sound).max() < (0.2 if ending == "ogg" else 1e-4)
     soundfile.write(path.with_suffix(".au"), sound, 50)
     with pytest.raises(DataError, match=r"x\.au: is a broken file of sound; got '50 samples a"):
-        Sound(path.with_suffix(".au"), "x.au").heard()
+        Sound(path.with_suffix(".au"), "x.au").info()
     path.write_bytes(b"nothing of the kind")
     with pytest.raises(DataError, match=rf"x\.{ending}: cannot be decoded"):
-        Sound(path, f"x.{ending}").heard()
+        Sound(path, f"x.{ending}").info()
 
 
 def test_mp3(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_mp3(tmp_path: Path) -> None:
     if "MP3" not in soundfile.available_formats():
         pytest.skip("this libsndfile cannot write MP3")
     soundfile.write(path, sound, RATE, format="MP3")
-    assert Sound(path, "x").heard() == Heard(RATE, 1)
+    assert Sound(path, "x").info() == AudioInfo(RATE, 1)
     found = samples(path)
     assert abs(len(found) - len(sound)) < 0.2 * RATE
     size = 1 << (len(found) + len(sound)).bit_length()
@@ -91,7 +91,7 @@ def test_mp3(tmp_path: Path) -> None:
     assert both.max() > 0.95 * np.linalg.norm(found) * np.linalg.norm(sound)
     path.write_bytes(b"nothing of the kind")
     with pytest.raises(DataError, match=r"x\.mp3: cannot be decoded"):
-        Sound(path, "x.mp3").heard()
+        Sound(path, "x.mp3").info()
 
 
 @pytest.mark.parametrize("ending", ["flac", "ogg", "mp3"])
@@ -154,7 +154,7 @@ def test_channels_that_are_infinite_each_another_way(tmp_path: Path) -> None:
 def test_a_missing_file_names_a_near_one(tmp_path: Path) -> None:
     (tmp_path / "right.wav").write_bytes(GOOD)
     with pytest.raises(DataError, match=r"no such file\. Did you mean .*right\.wav"):
-        Sound(tmp_path / "rigth.wav", "rigth.wav").heard()
+        Sound(tmp_path / "rigth.wav", "rigth.wav").info()
 
 
 def test_sound_in_memory() -> None:
@@ -231,7 +231,7 @@ def test_written_again_sample_for_sample(bits, floats, channels, kept) -> None:
     many = sound if channels == 1 else np.stack([sound, 0.37 * sound], 1)
     own = Sound(None, "x", data=wav(many, 11_025, bits, floats=floats))
     again = Sound(None, "y", data=wav_of(own))
-    assert again.heard() == Heard(11_025, 1)
+    assert again.info() == AudioInfo(11_025, 1)
     assert struct.unpack("<H", again.data[34:36])[0] == kept
     first, second = (np.concatenate(list(each.blocks())) for each in (own, again))
     np.testing.assert_array_equal(first, second)

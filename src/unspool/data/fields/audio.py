@@ -23,7 +23,7 @@ from unspool.data.fields.series_values import FittedChannels, Moments, Scaler, S
 from unspool.data.fields.source import SeriesWriter, StoredSize, VectorSource
 from unspool.data.read import Column
 from unspool.data.read.recording import Recording, numbers
-from unspool.data.read.sound import Heard, Sound, as_sound, is_sound, wav_of
+from unspool.data.read.sound import AudioInfo, Sound, as_sound, is_sound, wav_of
 from unspool.data.store.vectors import VectorColumn
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
@@ -37,9 +37,9 @@ STORED = 500_000  # bytes of an example that a run keeps, at most: 15 s of 16 bi
 
 @dataclass(frozen=True)
 class AudioColumn(VectorColumn):
-    """Frames of recordings; `heard`: of how many files each rate and number of channels are."""
+    """Frames of recordings; `infos`: of how many files each rate and number of channels are."""
 
-    heard: dict[Heard, int]
+    infos: dict[AudioInfo, int]
 
 
 class StreamedSound(NamedTuple):
@@ -55,15 +55,15 @@ class AudioWriter(SeriesWriter):
     def __init__(self, folder: Path, name: str, recording: Callable[[Any, str], Recording]) -> None:
         super().__init__(folder, name, recording)
         self.path = folder / f"{name}.heard.json"
-        self.heard: Counter[Heard] = Counter()
+        self.infos: Counter[AudioInfo] = Counter()
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
         super().add(values, where)
-        self.heard.update(as_sound(raw, where(i)).heard() for i, raw in enumerate(values))
+        self.infos.update(as_sound(raw, where(i)).info() for i, raw in enumerate(values))
 
     def close(self) -> None:
         super().close()
-        counts = [[*info, many] for info, many in sorted(self.heard.items())]
+        counts = [[*info, many] for info, many in sorted(self.infos.items())]
         self.path.write_text(json.dumps(counts), encoding="utf-8")
 
 
@@ -88,7 +88,7 @@ class AudioSource(VectorSource):
         """Take the rate that most files have, unless one is set."""
         if self.framing.rate:
             return
-        rates = [as_sound(raw, "item").heard().rate for raw in column.sample[:LOOKED]]
+        rates = [as_sound(raw, "item").info().rate for raw in column.sample[:LOOKED]]
         common = Counter(rates).most_common(1)
         rate = min(LARGEST, common[0][0]) if common else LARGEST
         self.framing = self.framing._replace(rate=rate)
@@ -98,7 +98,7 @@ class AudioSource(VectorSource):
         if isinstance(raw, Recording):
             return raw
         sound = as_sound(raw, where)
-        x = frames(sound.blocks(), sound.heard().rate, self.framing)
+        x = frames(sound.blocks(), sound.info().rate, self.framing)
         return Recording(x, tuple(self.framing.names), name=sound.name)
 
     def storage_key(self) -> Any:
@@ -109,8 +109,8 @@ class AudioSource(VectorSource):
 
     def open(self, folder: Path, name: str) -> AudioColumn:
         stored = json.loads((folder / f"{name}.heard.json").read_text(encoding="utf-8"))
-        heard = {Heard(rate, channels): many for rate, channels, many in stored}
-        return AudioColumn(**vars(VectorColumn.load(folder, name)), heard=heard)
+        infos = {AudioInfo(rate, channels): many for rate, channels, many in stored}
+        return AudioColumn(**vars(VectorColumn.load(folder, name)), infos=infos)
 
     def fit_notes(self, column: Any, rows: np.ndarray, fitted: FittedChannels) -> list[str]:
         framing, lengths = self.framing, column.values.lengths[rows]
@@ -121,7 +121,7 @@ class AudioSource(VectorSource):
             f" {framing.rate:,} Hz, {int(lengths.sum()):,} frames in train, {low:.2f} to"
             f" {high:.2f} s a recording, {int(lengths.sum()) * framing.seconds:,.1f} s in all"
         )
-        changes = changed(column.heard, framing.rate)
+        changes = changed(column.infos, framing.rate)
         return [first, *changes, *self.flaw_notes(column, rows, fitted)]
 
     def invent(self) -> Moments:
@@ -143,7 +143,7 @@ class AudioSource(VectorSource):
         on is read, too: it may not stay so."""
         where = f"frame {read + 1}"
         sound = as_sound(raw, where)
-        rate = sound.heard().rate
+        rate = sound.info().rate
         if state is not None and rate != state.rate:
             raise DataError(
                 f"sound of {state.rate:,} Hz goes on with another rate",
@@ -201,7 +201,7 @@ class AudioSource(VectorSource):
                 "is no WAV file in base64", where=name, remedy="choose a file that ends with .wav"
             ) from None
         sound = Sound(None, name, data=data)
-        sound.heard()  # raises an error where it is no sound
+        sound.info()  # raises an error where it is no sound
         return sound
 
     def may_be_stored(self, raw: Any) -> bool:
@@ -270,17 +270,17 @@ class AudioSource(VectorSource):
             raise RunError("not how frames of sound are made", where=folder / FILE, remedy=AGAIN)
 
 
-def changed(heard: dict[Heard, int], rate: int) -> list[str]:
+def changed(infos: dict[AudioInfo, int], rate: int) -> list[str]:
     """Report files that were resampled or mixed to one channel."""
     notes = []
     by_rate = Counter[int]()
-    for info, many in heard.items():
+    for info, many in infos.items():
         if info.rate != rate:
             by_rate[info.rate] += many
     if by_rate:
         listed = ", ".join(f"{many:,} of {old:,} Hz" for old, many in sorted(by_rate.items()))
         notes.append(f"resampled to {rate:,} Hz: {listed} (--set rate= for another rate)")
-    mixed = sum(many for info, many in heard.items() if info.channels > 1)
+    mixed = sum(many for info, many in infos.items() if info.channels > 1)
     if mixed:
         notes.append(f"{mixed:,} recordings of several channels are read as the mean of them")
     return notes

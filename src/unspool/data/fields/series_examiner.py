@@ -150,7 +150,7 @@ class Loudness(NamedTuple):
 
 def loudness(sound: Sound) -> Loudness:
     """In one pass over its samples."""
-    rate = sound.heard().rate
+    rate = sound.info().rate
     size = max(1, round(rate * WINDOW))
     count, peak, clipped, powers, rest = 0, 0.0, 0, list[np.ndarray](), np.zeros(0, np.float32)
     for block in sound.blocks():
@@ -208,16 +208,16 @@ class AudioExaminer(SeriesExaminer):
         }
 
     def families(self, name: str, raw: Sequence[Any]) -> list[str]:
-        heard = [as_sound(value, "").heard() for value in raw]
-        return [f"{info.rate:,} Hz" if name == RATE else str(info.channels) for info in heard]
+        infos = [as_sound(value, "").info() for value in raw]
+        return [f"{info.rate:,} Hz" if name == RATE else str(info.channels) for info in infos]
 
     def excerpt(self, raw: Any, flaw: str | None = None) -> str:
         sound = as_sound(raw, "")
-        level, heard = loudness(sound), sound.heard()
+        level, info = loudness(sound), sound.info()
         about = {
             "clipped": f"{level.clipped:,} times",
             "mostly-silence": f"{100 * level.quiet:.0f} %",
             "faint": f"largest sample {100 * level.peak:.2g} %",
-        }.get(flaw or "", f"{heard.rate:,} Hz")
+        }.get(flaw or "", f"{info.rate:,} Hz")
         name = "" if sound.path is None else f"{sound.path.name}: "
         return f"{name}{level.seconds:.2f} s, {about}"

@@ -31,7 +31,7 @@ UNKNOWN_SIZE = 0x7FFF0000  # bytes: what writes to a pipe names as many, or more
 PIPED = 1 << 16  # bytes that are read at once, of as many as are there
 
 
-class Heard(NamedTuple):
+class AudioInfo(NamedTuple):
     """Sample rate and channels of a recording."""
 
     rate: int
@@ -51,17 +51,17 @@ class Sound:
     def __str__(self) -> str:
         return self.name or "sound"
 
-    def heard(self) -> Heard:
+    def info(self) -> AudioInfo:
         """Read the header."""
         if self.samples is not None:
-            return Heard(self.rate, 1 if self.samples.ndim == 1 else self.samples.shape[1])
+            return AudioInfo(self.rate, 1 if self.samples.ndim == 1 else self.samples.shape[1])
         if self.is_wav:
             with self._opened() as file:
                 form = wav_form(file, self.name)
-            return Heard(form.rate, form.channels)
+            return AudioInfo(form.rate, form.channels)
         assert self.path is not None
         with decoder(self.path, self.name) as file:
-            return Heard(file.samplerate, file.channels)
+            return AudioInfo(file.samplerate, file.channels)
 
     @property
     def is_wav(self) -> bool:
@@ -305,7 +305,7 @@ def decoded(data: bytes, form: Form) -> np.ndarray:
 def wav_of(sound: Sound) -> bytes:
     """A WAV file of one channel with the same samples: of 16 bits where they are, else floats."""
     samples = np.concatenate(list(sound.blocks()))
-    rate = sound.heard().rate
+    rate = sound.info().rate
     whole = np.round(samples * 32768)
     if np.abs(samples).max() < 1 and np.array_equal(whole, samples * np.float32(32768)):
         code, data = PCM, whole.astype("<i2").tobytes()

@@ -68,7 +68,9 @@ class AnswerQuestions(SpanAnswers):
         return kind_of(config).load_corpus(config, plans, **options)
 
     @classmethod
-    def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
+    def recommended_settings(
+        cls, settings: Mapping[str, Any], plan: Plan | None = None
+    ) -> dict[str, Any]:
         """What differs between stories and contexts."""
         if not about_story(settings):
             return {}

@@ -124,7 +124,9 @@ class CaptionTask(Task):
         return MODELS
 
     @classmethod
-    def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
+    def recommended_settings(
+        cls, settings: Mapping[str, Any], plan: Plan | None = None
+    ) -> dict[str, Any]:
         name = settings.get("data.input", settings.get("input", "auto"))
         kind = input_kind(DataConfig(input=name))
         found = {} if kind.name == "text" else kind.described(settings, plan)

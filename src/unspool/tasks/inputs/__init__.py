@@ -55,10 +55,10 @@ def read_field(config: Config) -> Field:
     return input_kind(config.data).field(config)
 
 
-def suited(settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
+def recommended_settings(settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
     """Return defaults for what is read; `settings` may leave out sections."""
     name = settings.get("data.input", settings.get("input", "auto"))
-    return INPUTS.get(name, INPUTS[TEXT]).suited(settings, plan)
+    return INPUTS.get(name, INPUTS[TEXT]).recommended_settings(settings, plan)
 
 
 __all__ = [
@@ -68,5 +68,5 @@ __all__ = [
     "input_kind",
     "read_field",
     "reads_text",
-    "suited",
+    "recommended_settings",
 ]

@@ -37,8 +37,10 @@ class AudioKind(SeriesKind):
         )
         return vector_field(AudioSource(framing), config)
 
-    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
-        return {**super().suited(settings, plan), **MASKS}
+    def recommended_settings(
+        self, settings: Mapping[str, Any], plan: Plan | None
+    ) -> dict[str, Any]:
+        return {**super().recommended_settings(settings, plan), **MASKS}
 
     def check(self, config: Config) -> None:
         super().check(config)

@@ -62,10 +62,12 @@ class ImageKind(SeriesKind):
         )
         return vector_field(ImageSource(shape), config)
 
-    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+    def recommended_settings(
+        self, settings: Mapping[str, Any], plan: Plan | None
+    ) -> dict[str, Any]:
         network = settings.get("model.network", settings.get("network", "recurrent"))
         reading = settings.get("data.reading", settings.get("reading", "auto"))
-        defaults = super().suited(settings, plan)
+        defaults = super().recommended_settings(settings, plan)
         if settings.get("data.image_encoder", settings.get("image_encoder")) is not None:
             reading = defaults["data.reading"] = "encoder"
         elif reading == "auto":
@@ -76,7 +78,7 @@ class ImageKind(SeriesKind):
 
     def described(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         """A recurrent decoder attends to the grid of a CNN as it is."""
-        defaults = self.suited(settings, plan)
+        defaults = self.recommended_settings(settings, plan)
         defaults.pop("model.positions", None)  # those of the text that is written
         if settings.get("model.network", settings.get("network", "recurrent")) == "recurrent":
             defaults["model.encoder"] = "none"

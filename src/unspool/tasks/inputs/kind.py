@@ -58,13 +58,15 @@ class InputKind(ABC):
         task needs."""
         return None
 
-    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+    def recommended_settings(
+        self, settings: Mapping[str, Any], plan: Plan | None
+    ) -> dict[str, Any]:
         """Return defaults; `settings` may leave out sections."""
         return {}
 
     def described(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         """Return defaults of a task whose decoder describes what is read."""
-        return self.suited(settings, plan)
+        return self.recommended_settings(settings, plan)
 
     def check(self, config: Config) -> None:
         """Refuse settings that are for other kinds."""

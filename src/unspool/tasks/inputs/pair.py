@@ -35,12 +35,14 @@ class PairKind(TextKind):
             )
         return PairField(self.name, config.tokenizer, max_length=longest_document(config))
 
-    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+    def recommended_settings(
+        self, settings: Mapping[str, Any], plan: Plan | None
+    ) -> dict[str, Any]:
         if plan is not None and "pair" in plan.columns:
             column = plan.columns["pair"]
             texts = [text for value in column.sample if isinstance(value, list) for text in value]
             plan = Plan(plan.task, plan.table, {"text": column._replace(sample=texts)}, 0, "")
-        return super().suited(settings, plan)
+        return super().recommended_settings(settings, plan)
 
     def check(self, config: Config) -> None:
         super().check(config)

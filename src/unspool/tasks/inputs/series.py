@@ -83,7 +83,9 @@ class SeriesKind(InputKind):
             return None
         return plan_series(table, data, asked)
 
-    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+    def recommended_settings(
+        self, settings: Mapping[str, Any], plan: Plan | None
+    ) -> dict[str, Any]:
         network = settings.get("model.network", settings.get("network", "recurrent"))
         return {**SERIES, **NETWORKS.get(network, {})}
 

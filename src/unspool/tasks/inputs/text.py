@@ -55,7 +55,9 @@ class TextKind(InputKind):
             spelled=config.embedding.contextual is not None,
         )
 
-    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+    def recommended_settings(
+        self, settings: Mapping[str, Any], plan: Plan | None
+    ) -> dict[str, Any]:
         """Return defaults of texts that are not made of words."""
         kind = settings.get("tokenizer.kind", settings.get("kind", "auto"))
         if kind == "auto" and plan is not None and "text" in plan.columns:

@@ -42,8 +42,10 @@ class VideoKind(SeriesKind):
         shape = ImageShape(data.height, data.width, colours, reading, data.patch_size, data.resize)
         return vector_field(VideoSource(shape), config)
 
-    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
-        return {**super().suited(settings, plan), **VIDEO}
+    def recommended_settings(
+        self, settings: Mapping[str, Any], plan: Plan | None
+    ) -> dict[str, Any]:
+        return {**super().recommended_settings(settings, plan), **VIDEO}
 
     def check(self, config: Config) -> None:
         super().check(config)

@@ -32,7 +32,7 @@ from unspool.tasks.answer import Answer
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.examples import Example
-from unspool.tasks.inputs import input_kind, read_field, reads_text, suited
+from unspool.tasks.inputs import input_kind, read_field, reads_text, recommended_settings
 from unspool.tasks.inputs.windows import windows_of
 from unspool.tasks.label_readings import TagReading
 from unspool.tasks.roles import Roles
@@ -129,11 +129,13 @@ class Tag(Task):
         return {**recurrent_models(), "cnn": CNN, "transformer": TRANSFORMER}
 
     @classmethod
-    def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
+    def recommended_settings(
+        cls, settings: Mapping[str, Any], plan: Plan | None = None
+    ) -> dict[str, Any]:
         name = settings.get("data.input", settings.get("input", "auto"))
         if name in ("auto", "text"):
             return {}
-        return {**suited(settings), "model.characters": "none", "model.hidden": 128}
+        return {**recommended_settings(settings), "model.characters": "none", "model.hidden": 128}
 
     @classmethod
     def check_config(cls, config: Config) -> None:

@@ -38,7 +38,7 @@ from unspool.tasks.encoder import (
     masks_of,
     recurrent_models,
 )
-from unspool.tasks.inputs import input_kind, read_field, reads_text, suited
+from unspool.tasks.inputs import input_kind, read_field, reads_text, recommended_settings
 from unspool.tasks.inputs.windows import named_recordings
 from unspool.tasks.roles import Lacking, Roles
 from unspool.tasks.tag.task import CNN, TRANSFORMER
@@ -135,9 +135,11 @@ class Transcribe(Task):
         return {**recurrent_models(), "cnn": CNN, "transformer": TRANSFORMER}
 
     @classmethod
-    def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
+    def recommended_settings(
+        cls, settings: Mapping[str, Any], plan: Plan | None = None
+    ) -> dict[str, Any]:
         name = settings.get("data.input", settings.get("input", "auto"))
-        found = {} if name in ("auto", "text") else suited(settings, plan)
+        found = {} if name in ("auto", "text") else recommended_settings(settings, plan)
         kept = {key: value for key, value in found.items() if key not in cls.defaults}
         if name == "image":
             kept.pop("model.positions", None)  # of images of one size; lines have any width
