@@ -121,7 +121,7 @@ def in_cells(separator: str | None, *, typed: bool) -> Conversion:
             labels = split_cell(cell, separator) if separator else [cell] if cell else []
         elif labels is None:
             labels = [cell]
-        return text, [json_label(each, names[1], where) for each in labels]
+        return text, [json_label(label, names[1], where) for label in labels]
 
     return Conversion(f"text and labels, separator {separator!r}", convert)
 
@@ -295,11 +295,11 @@ def number_column(table: Table, text: Column) -> Column:
     columns = [
         column for column in table.columns if column != text and column.profile.mostly_numbers
     ]
-    found = known(columns, NUMBER_NAMES) if table.header else None
-    if found is None and len(columns) == 1:
-        found = columns[0]
-    if found is not None:
-        return found
+    number = known(columns, NUMBER_NAMES) if table.header else None
+    if number is None and len(columns) == 1:
+        number = columns[0]
+    if number is not None:
+        return number
     if columns:
         raise DataError(
             "several columns hold numbers: " + ", ".join(column.name for column in columns),

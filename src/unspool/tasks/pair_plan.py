@@ -103,14 +103,14 @@ def first_of(table: Table, data: DataConfig, second: Column) -> Column:
     label = None if data.label is None else plain(data.label)
     others = [c for c in others if plain(c.name) != label and c.profile.has_strings]
     pairs = [one for one, other in PAIR_NAMES if other == plain(second.name)]
-    found = known(others, pairs) or longest(others)
-    if found is None:
+    first = known(others, pairs) or longest(others)
+    if first is None:
         raise DataError(
             "there is no column for the first text",
             where=table.name,
             remedy="name it with --text",
         )
-    return found
+    return first
 
 
 def paired(table: Table, data: DataConfig, plan: Planned) -> Plan | None:
@@ -125,11 +125,11 @@ def paired(table: Table, data: DataConfig, plan: Planned) -> Plan | None:
     rest = without(table, texts.second)
     labels = pair_labels(rest, data, texts.first) if data.label is None else []
     label = {"label": labels[0]} if labels else {}
-    found = plan(rest, data.model_copy(update={"text": texts.first.name, **label}))
-    if found is None or "text" not in found.columns:
+    planned = plan(rest, data.model_copy(update={"text": texts.first.name, **label}))
+    if planned is None or "text" not in planned.columns:
         # Without the second text nothing is left to be answered: it is that.
-        return found if texts.named else plan(table, data)
-    whole = both(found, replace(found.table, reader=table.reader), texts)
+        return planned if texts.named else plan(table, data)
+    whole = both(planned, replace(planned.table, reader=table.reader), texts)
     others = ", ".join(map(repr, labels[1:]))
     return noted(whole, f" (or {others}: --label)") if others else whole
 

@@ -48,14 +48,14 @@ class Arrays(Reader):
         self.paths = path_columns(files) if self.alone else []
         names = ["series", *(plain(name) for name in others)]
         self.keys = list(others)
-        found = list(values[:SAMPLE])
-        self.columns = [Column(names[0], 0, found)]
+        sample = list(values[:SAMPLE])
+        self.columns = [Column(names[0], 0, sample)]
         self.columns += [
-            Column(name, i, elements(others[key][: len(found)], files[0]))
+            Column(name, i, elements(others[key][: len(sample)], files[0]))
             for i, (name, key) in enumerate(zip(names[1:], self.keys), 1)
         ]
-        for name, own in self.paths:
-            self.columns.append(Column(name, len(self.columns), own[:SAMPLE]))
+        for name, column in self.paths:
+            self.columns.append(Column(name, len(self.columns), column[:SAMPLE]))
         shape = first[self.array].shape
         if len(shape) == 3:
             self.remark = (
@@ -74,7 +74,7 @@ class Arrays(Reader):
                 got=f"the shape {x.shape}",
                 remedy="save the series as (series, steps, channels)",
             )
-        others = {name: own for name, own in arrays.items() if name != self.array}
+        others = {name: array for name, array in arrays.items() if name != self.array}
         lengths = find_lengths(others, x, file)
         if lengths is not None:
             rows = np.split(x, np.cumsum(lengths)[:-1])
@@ -82,9 +82,13 @@ class Arrays(Reader):
             rows = [x]
         else:
             rows = list(x)
-        found = [as_steps(row, f"{file.name}:{i}") for i, row in enumerate(rows, 1)]
-        fitting = {n: own for n, own in others.items() if own.ndim == 1 and len(own) == len(found)}
-        return found, fitting
+        recordings = [as_steps(row, f"{file.name}:{i}") for i, row in enumerate(rows, 1)]
+        fitting = {
+            n: array
+            for n, array in others.items()
+            if array.ndim == 1 and len(array) == len(recordings)
+        }
+        return recordings, fitting
 
     def _array(self, name: str, arrays: dict[str, np.ndarray], file: TextFile) -> np.ndarray:
         """The one that has this name in the first file."""
@@ -111,7 +115,7 @@ class Arrays(Reader):
         columns: list[Sequence[Any]] = [values]
         columns += [elements(self._array(key, others, file), file) for key in self.keys]
         number = self.files.index(file)
-        columns += [[own[number]] * len(values) for _, own in self.paths]
+        columns += [[column[number]] * len(values) for _, column in self.paths]
         for line, row in enumerate(zip(*(columns[i] for i in numbers)), 1):
             yield Row(row, line)
 
@@ -121,10 +125,10 @@ def find_lengths(others: dict[str, np.ndarray], x: np.ndarray, file: TextFile) -
     taken out of the others."""
     lengths = next((others.pop(n) for n in list(others) if plain(n) in LENGTHS), None)
     offsets = next((others.pop(n) for n in list(others) if plain(n) in OFFSETS), None)
-    given = lengths if offsets is None else offsets
-    if given is None:
+    bounds = lengths if offsets is None else offsets
+    if bounds is None:
         return None
-    fits = given.dtype.kind in "iu" and given.ndim == 1 and x.ndim < 3
+    fits = bounds.dtype.kind in "iu" and bounds.ndim == 1 and x.ndim < 3
     if fits and offsets is not None:
         fits = len(offsets) > 1 and offsets[0] == 0
         lengths = np.diff(offsets.astype(np.int64)) if fits else None
@@ -133,7 +137,7 @@ def find_lengths(others: dict[str, np.ndarray], x: np.ndarray, file: TextFile) -
             "lengths are whole numbers (series,), offsets these (series + 1,) from 0 on, and the"
             " series themselves (steps, channels)",
             where=file.name,
-            got=f"{given.dtype} {given.shape} for {x.shape}",
+            got=f"{bounds.dtype} {bounds.shape} for {x.shape}",
             remedy="save them so",
         )
     lengths = lengths.astype(np.int64)
@@ -147,15 +151,15 @@ def find_lengths(others: dict[str, np.ndarray], x: np.ndarray, file: TextFile) -
     return lengths
 
 
-def elements(own: np.ndarray, file: TextFile) -> list[Any]:
+def elements(array: np.ndarray, file: TextFile) -> list[Any]:
     try:
-        return own.tolist()
+        return array.tolist()
     except (ValueError, SystemError):  # letters that are none
         raise damaged(file) from None
 
 
 def described(arrays: dict[str, np.ndarray]) -> str:
-    return ", ".join(f"{name} {own.dtype} {own.shape}" for name, own in arrays.items())
+    return ", ".join(f"{name} {array.dtype} {array.shape}" for name, array in arrays.items())
 
 
 def as_steps(row: np.ndarray, where: str) -> Recording:
@@ -172,11 +176,11 @@ def read_arrays(file: TextFile) -> dict[str, np.ndarray]:
     try:
         with warnings.catch_warnings():  # about headers of Python 2
             warnings.simplefilter("ignore")
-            found = np.load(file.unpacked(), allow_pickle=False)
-            if isinstance(found, np.ndarray):
-                return {"x": found}
-            with found:
-                arrays = {name: found[name] for name in found.files}
+            stored = np.load(file.unpacked(), allow_pickle=False)
+            if isinstance(stored, np.ndarray):
+                return {"x": stored}
+            with stored:
+                arrays = {name: stored[name] for name in stored.files}
         if not all(isinstance(array, np.ndarray) for array in arrays.values()):
             raise damaged(file)  # a member without the beginning of an array is bytes
         return arrays
@@ -192,17 +196,17 @@ def read_arrays(file: TextFile) -> dict[str, np.ndarray]:
         raise damaged(file) from None
 
 
-def find_values(arrays: dict[str, np.ndarray], file: TextFile, asked: str | None) -> str:
+def find_values(arrays: dict[str, np.ndarray], file: TextFile, requested: str | None) -> str:
     """The array of the series: the one asked for, one with a known name, the largest of numbers."""
     fitting = [
         name
-        for name, own in arrays.items()
-        if own.dtype.kind in NUMERIC
-        and own.ndim in (1, 2, 3)
+        for name, array in arrays.items()
+        if array.dtype.kind in NUMERIC
+        and array.ndim in (1, 2, 3)
         and plain(name) not in (*LENGTHS, *OFFSETS, *LABELS)
     ]
-    if asked in fitting:
-        return str(asked)
+    if requested in fitting:
+        return str(requested)
     if not fitting:
         raise DataError(
             "holds no array of numbers of 1 to 3 dimensions",

@@ -60,8 +60,8 @@ class Clip:
     @property
     def nbytes(self) -> int:
         """That it takes in memory."""
-        own = 0 if self.pixels is None else self.pixels.nbytes
-        return own + sum(picture.nbytes for picture in self.pictures)
+        size = 0 if self.pixels is None else self.pixels.nbytes
+        return size + sum(picture.nbytes for picture in self.pictures)
 
     def __len__(self) -> int:
         """Frames; those of a film are counted by decoding it."""
@@ -84,13 +84,13 @@ class Clip:
     def frames(self) -> Iterator[Decoded]:
         """One by one; a DataError names the file, or the file and the frame."""
         count = 0
-        for found in islice(self._frames(), MOST_FRAMES + 1):
+        for frame in islice(self._frames(), MOST_FRAMES + 1):
             count += 1
             if count > MOST_FRAMES:
                 raise DataError(
                     f"has more than {MOST_FRAMES:,} frames", where=self.name, remedy="cut it"
                 )
-            yield found
+            yield frame
         if not count:
             raise DataError("has no frames", where=self.name, remedy="leave it out")
 
@@ -108,11 +108,12 @@ class Clip:
         """Images of a folder in the order of their numbers, or frames of an array."""
         if self.pixels is not None:
             return [
-                as_picture(own, f"{self.name}, frame {i}") for i, own in enumerate(self.pixels, 1)
+                as_picture(frame, f"{self.name}, frame {i}")
+                for i, frame in enumerate(self.pixels, 1)
             ]
         if self.path is None:
             return self.pictures
-        return [Picture(own, str(own)) for own in frames_in(self.path, self.name)]
+        return [Picture(frame, str(frame)) for frame in frames_in(self.path, self.name)]
 
     def _moving(self) -> Iterator[Decoded]:
         """Frames of a GIF; a still image has one."""
@@ -123,12 +124,12 @@ class Clip:
                 try:
                     image.seek(i)
                     header = header_of(image)
-                    found = Decoded(header, pixels_of(image, header))
+                    frame = Decoded(header, pixels_of(image, header))
                 except (MemoryError, KeyboardInterrupt):
                     raise
                 except Exception as error:  # decoders raise whatever their parsers do
                     raise undecoded(f"{self.name}, frame {i + 1}", error) from None
-                yield found
+                yield frame
 
     def _stored(self) -> Iterator[Decoded]:
         """Frames of a file with one array (T, H, W) or (T, H, W, C)."""
@@ -210,16 +211,16 @@ def refuse_cut_gif(path: Path, name: str) -> None:
 def frames_in(folder: Path, name: str) -> list[Path]:
     """The images of a folder, in the order of the numbers in their names."""
     try:
-        found = [path for path in folder.iterdir() if is_frame(path)]
+        paths = [path for path in folder.iterdir() if is_frame(path)]
     except OSError as error:
         raise unreadable(folder, name, error) from None
-    if not found:
+    if not paths:
         raise DataError(
             "the folder holds no frames",
             where=name,
             remedy="put numbered images there: 001.png, 002.png, ...",
         )
-    return sorted(found, key=in_order)
+    return sorted(paths, key=in_order)
 
 
 def is_frame(path: Path) -> bool:
@@ -246,12 +247,12 @@ class ClipFile(TextFile):
         return frames_in(self.path, self.name) if self.path.is_dir() else [self.path]
 
     def size(self) -> int:
-        return sum(TextFile(own, str(own)).size() for own in self.parts())
+        return sum(TextFile(path, str(path)).size() for path in self.parts())
 
     def add_to(self, digest: hashlib._Hash) -> None:
-        for own in self.parts():
-            digest.update(f"\0{own.name}\0".encode())
-            with open(own, "rb") as file:
+        for path in self.parts():
+            digest.update(f"\0{path.name}\0".encode())
+            with open(path, "rb") as file:
                 while data := file.read(BLOCK):
                     digest.update(data)
 
@@ -265,7 +266,7 @@ def as_clip(raw: Any, where: str) -> Clip:
     if isinstance(raw, Picture) or is_pillow(raw):
         return Clip(None, where, pictures=(as_picture(raw, where),))
     if isinstance(raw, list | tuple) and raw and not isinstance(raw[0], int | float | list):
-        pictures = (as_picture(own, f"{where}, frame {i}") for i, own in enumerate(raw, 1))
+        pictures = (as_picture(frame, f"{where}, frame {i}") for i, frame in enumerate(raw, 1))
         return Clip(None, where, pictures=tuple(pictures))
     try:
         x = np.asarray(raw)

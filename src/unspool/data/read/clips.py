@@ -63,9 +63,11 @@ class ClipArrays(Reader):
         super().__init__(files, data)
         shapes = array_shapes(files[0])
         lengths = self._lengths(files[0], shapes)
-        fitting = [name for name, own in shapes.items() if of_clips(own, lengths is not None)]
+        fitting = [name for name, array in shapes.items() if of_clips(array, lengths is not None)]
         if not fitting:
-            listed = ", ".join(f"{name} {own.dtype} {own.shape}" for name, own in shapes.items())
+            listed = ", ".join(
+                f"{name} {array.dtype} {array.shape}" for name, array in shapes.items()
+            )
             raise DataError(
                 "holds no array of clips",
                 where=files[0].name,
@@ -89,10 +91,10 @@ class ClipArrays(Reader):
         self.count = self.array_shape[0] if lengths is None else len(lengths)
         self.keys = [
             name
-            for name, own in shapes.items()
-            if own.dtype.kind in "biufU"
-            and (own.shape[:1] == (self.count,) or own.shape == self.array_shape[:1])
-            and own.shape in ((self.count,), self.array_shape[:2], self.array_shape[:1])
+            for name, array in shapes.items()
+            if array.dtype.kind in "biufU"
+            and (array.shape[:1] == (self.count,) or array.shape == self.array_shape[:1])
+            and array.shape in ((self.count,), self.array_shape[:2], self.array_shape[:1])
             and plain(name) not in (*LENGTHS, *OFFSETS)
             and name != self.array
         ]
@@ -107,20 +109,20 @@ class ClipArrays(Reader):
 
     def _lengths(self, file: TextFile, shapes: dict[str, ArrayShape]) -> list[int] | None:
         """Frames of each clip, where an array says them, or where each begins."""
-        for name, own in shapes.items():
+        for name, array in shapes.items():
             known = plain(name) in (*LENGTHS, *OFFSETS)
-            if not known or len(own.shape) != 1 or own.dtype.kind not in "iu":
+            if not known or len(array.shape) != 1 or array.dtype.kind not in "iu":
                 continue
-            found = np.array(read_array(file, name), dtype=np.int64)
-            found = np.diff(found) if plain(name) in OFFSETS else found
-            if not len(found) or (found < 1).any():
+            lengths = np.array(read_array(file, name), dtype=np.int64)
+            lengths = np.diff(lengths) if plain(name) in OFFSETS else lengths
+            if not len(lengths) or (lengths < 1).any():
                 raise DataError(
                     f"{name!r} gives clips without a frame",
                     where=file.name,
-                    got=found.tolist()[:8],
+                    got=lengths.tolist()[:8],
                     remedy="leave them out",
                 )
-            return [int(each) for each in found]
+            return [int(length) for length in lengths]
         return None
 
     @property
@@ -134,7 +136,13 @@ class ClipArrays(Reader):
         ends = np.cumsum(lengths if lengths is not None else [1] * self.count).tolist()
         for i, (start, end) in enumerate(pairwise([0, *ends])):
             a_frame = [self.ragged and len(column) == self.array_shape[0] for column in others]
-            yield None, *(own[start:end] if all_ else own[i] for own, all_ in zip(others, a_frame))
+            yield (
+                None,
+                *(
+                    values[start:end] if all_ else values[i]
+                    for values, all_ in zip(others, a_frame)
+                ),
+            )
 
     def _rows(self, file: TextFile) -> Iterator[tuple[Any, ...]]:
         lengths = self._lengths(file, array_shapes(file)) if self.ragged else None
@@ -150,27 +158,27 @@ class ClipArrays(Reader):
                 report(line / max(1, self.count))
 
 
-def of_clips(own: ArrayShape, ragged: bool) -> bool:
+def of_clips(array: ArrayShape, ragged: bool) -> bool:
     """Whether an array is one of clips: (N, T, H, W), (N, T, H, W, C), or ragged (M, H, W, ...)."""
-    if own.dtype.kind not in "biuf" or own.fortran:
+    if array.dtype.kind not in "biuf" or array.fortran:
         return False
     if ragged:
-        return own.of_images
-    coloured = len(own.shape) == 5 and own.shape[4] in (1, 2, 3, 4)
-    return coloured or (len(own.shape) == 4 and own.shape[3] > 4)
+        return array.of_images
+    coloured = len(array.shape) == 5 and array.shape[4] in (1, 2, 3, 4)
+    return coloured or (len(array.shape) == 4 and array.shape[3] > 4)
 
 
 def clip_arrays(file: TextFile, name: str, lengths: Sequence[int] | None) -> Iterator[np.ndarray]:
     """The clips of an array, one by one."""
     with stream(file, name) as content:
         shape, _, dtype = header(content)
-        each = math.prod(shape[1:]) * dtype.itemsize
+        size = math.prod(shape[1:]) * dtype.itemsize
         for frames in lengths if lengths is not None else [1] * shape[0]:
             try:
-                data = content.read(frames * each)
+                data = content.read(frames * size)
             except Exception:  # a damaged archive
                 data = b""
-            if len(data) < frames * each:
+            if len(data) < frames * size:
                 raise damaged(file)
             x = np.frombuffer(data, dtype).reshape(frames, *shape[1:])
             yield x if lengths is not None else x[0]
@@ -207,18 +215,18 @@ def find_clips(path: str, data: DataConfig) -> MediaListing | None:
         return None
     if any(map(is_frame, place.iterdir())):
         return MediaListing([ClipFile(place, path, data.encoding)], VIDEO)
-    found: dict[Path, None] = {}
+    clips: dict[Path, None] = {}
     for own in sorted(place.rglob("*")):
         if any(part.startswith(".") for part in own.relative_to(place).parts):
             continue
         if own.name.lower().endswith((*FILMS, ".gif", *ARRAYS)) and own.is_file():
-            found[own] = None
+            clips[own] = None
         elif own.parent != place and is_frame(own):
-            found[own.parent] = None
-    if not found:
+            clips[own.parent] = None
+    if not clips:
         return None
     tables = [path for path in sorted(place.iterdir()) if path.suffix.lower() in LIST_SUFFIXES]
-    names = {own.relative_to(place).as_posix() for own in found}
+    names = {own.relative_to(place).as_posix() for own in clips}
     listing = [table for table in tables if names_clips(table, names)]
     if listing and data.pattern is None:
         if len(listing) > 1:
@@ -226,7 +234,7 @@ def find_clips(path: str, data: DataConfig) -> MediaListing | None:
         return MediaListing(
             [TextFile(listing[0], str(listing[0]), data.encoding)], VIDEO, listed=True
         )
-    return MediaListing([ClipFile(own, readable_name(own), data.encoding) for own in found], VIDEO)
+    return MediaListing([ClipFile(own, readable_name(own), data.encoding) for own in clips], VIDEO)
 
 
 def names_clips(table: Path, names: set[str]) -> bool:

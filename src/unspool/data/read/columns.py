@@ -51,8 +51,8 @@ def plain(name: str) -> str:
 
 def known(columns: Sequence[Column], wanted: Sequence[str]) -> Column | None:
     """The column with the first of the wanted names that occurs."""
-    found = {plain(column.name): column for column in reversed(columns)}
-    return next((found[name] for name in wanted if name in found), None)
+    by_name = {plain(column.name): column for column in reversed(columns)}
+    return next((by_name[name] for name in wanted if name in by_name), None)
 
 
 def known_pair(names: Sequence[str]) -> tuple[int, int] | None:
@@ -77,14 +77,14 @@ def longest(columns: Sequence[Column]) -> Column | None:
     return max(columns, key=lambda column: column.profile.characters, default=None)
 
 
-def is_column_number(asked: str) -> bool:
+def is_column_number(name: str) -> bool:
     """Whether a column is asked for by its number: ² is a digit, but no number."""
-    return asked.isascii() and asked.isdecimal()
+    return name.isascii() and name.isdecimal()
 
 
-def listed_names(asked: str | None) -> list[str]:
+def listed_names(names: str | None) -> list[str]:
     """The columns that an option names, with commas between them."""
-    return [name.strip() for name in (asked or "").split(",") if name.strip()]
+    return [name.strip() for name in (names or "").split(",") if name.strip()]
 
 
 def has_header(
@@ -157,7 +157,7 @@ def rows_above(rows: Sequence[Cells], is_header: Callable[[Sequence[Cells]], boo
     for count, row in enumerate(rows[: MOST_ABOVE + 1]):
         filled = sum(bool(cell.strip()) for cell in row)
         if filled > max(1, width // 2) and not row[0].lstrip().startswith("#"):
-            same = [each for each in rows[count:] if len(each) == len(row)]
+            same = [other for other in rows[count:] if len(other) == len(row)]
             return count if count and len(row) >= width and is_header(same) else 0
     return 0
 
@@ -174,8 +174,8 @@ def rows_below(rows: Sequence[Cells]) -> int:
 def unique_names(names: Sequence[str]) -> list[str]:
     """Names of which no two are the same: `text`, `text.2`. Empty ones stay."""
     seen: Counter[str] = Counter()
-    found = []
+    unique = []
     for name in names:
         seen[name] += 1
-        found.append(f"{name}.{seen[name]}" if name and seen[name] > 1 else name)
-    return found
+        unique.append(f"{name}.{seen[name]}" if name and seen[name] > 1 else name)
+    return unique

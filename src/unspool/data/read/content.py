@@ -169,35 +169,35 @@ def refuse_binary(head: bytes, name: str) -> None:
 def members(archive: zipfile.ZipFile) -> list[str]:
     """The files of a zip archive, without what file managers add."""
     return [
-        each
-        for each in archive.namelist()
-        if not each.endswith("/")
-        and not each.startswith("__MACOSX/")
-        and not Path(each).name.startswith(".")
+        name
+        for name in archive.namelist()
+        if not name.endswith("/")
+        and not name.startswith("__MACOSX/")
+        and not Path(name).name.startswith(".")
     ]
 
 
 def open_member(archive: zipfile.ZipFile, name: str) -> BinaryIO:
     """The only file of a zip archive."""
-    found = members(archive)
-    inside = {each.split("/")[0] for each in found}
-    if "[Content_Types].xml" in found:
+    files = members(archive)
+    inside = {file.split("/")[0] for file in files}
+    if "[Content_Types].xml" in files:
         what = "an Excel file" if "xl" in inside else "an Office document"
         remedy = "leave out --format, or use --format excel" if "xl" in inside else NO_TEXT
         raise DataError(f"is {what}", where=name, remedy=remedy)
-    if "mimetype" in found and "content.xml" in found:
+    if "mimetype" in files and "content.xml" in files:
         raise DataError("is an OpenDocument file", where=name, remedy=EXPORT)
     if name.lower().endswith(".mxl"):
         raise DataError(f"is {SCORE}, compressed", where=name, remedy=TO_MIDI)
-    if len(found) != 1:
-        some = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
+    if len(files) != 1:
+        some = ", ".join(files[:5]) + (", ..." if len(files) > 5 else "")
         raise DataError(
-            f"is a zip archive of {len(found):,} files" + (f" ({some})" if some else ""),
+            f"is a zip archive of {len(files):,} files" + (f" ({some})" if some else ""),
             where=name,
             remedy="unpack it, and name a file or the folder",
         )
     try:
-        return archive.open(found[0])  # type: ignore[return-value]
+        return archive.open(files[0])  # type: ignore[return-value]
     except (RuntimeError, NotImplementedError):
         raise DataError(
             "is a zip archive with a password or an unusual compression",
@@ -211,10 +211,10 @@ def content_name(path: Path) -> str:
     if path.suffix.lower() == ".zip":
         try:
             with zipfile.ZipFile(path) as archive:
-                found = members(archive)
+                files = members(archive)
         except (OSError, zipfile.BadZipFile):
             return path.stem
-        return Path(found[0]).name if len(found) == 1 else path.stem
+        return Path(files[0]).name if len(files) == 1 else path.stem
     return path.stem if path.suffix.lower() in COMPRESSED else path.name
 
 
@@ -243,15 +243,15 @@ def find_encoding(name: str) -> str:
     )
 
 
-def encoding_of(head: bytes, asked: str) -> str:
+def encoding_of(head: bytes, requested: str) -> str:
     """The encoding to read with, by the first bytes of the content.
 
     UTF-8, which is the default, gives way to a byte order mark, and to UTF-16 without one: text in
     UTF-8 holds no zero bytes, and of UTF-16 in most scripts every other byte of a line end is one.
     """
-    found = find_encoding(asked)
-    if found != "utf-8":
-        return found
+    encoding = find_encoding(requested)
+    if encoding != "utf-8":
+        return encoding
     for mark, name in MARKS:
         if head.startswith(mark):
             return name
@@ -260,7 +260,7 @@ def encoding_of(head: bytes, asked: str) -> str:
         zeros, others = start[first::2].count(0), start[1 - first :: 2].count(0)
         if zeros > 0.3 * len(start) / 2 and others < zeros / 20:  # some characters have one, too
             return name
-    return found
+    return encoding
 
 
 def suggestion(data: bytes) -> str | None:
@@ -282,9 +282,9 @@ def share_of_common(data: bytes, encoding: str) -> float:
     """Share of common characters beyond ASCII, above that of random bytes; 0 where
     bytes are invalid."""
     try:
-        found = [char for char in data.decode(encoding) if not char.isascii()]
+        characters = [char for char in data.decode(encoding) if not char.isascii()]
     except UnicodeDecodeError:
         return 0.0
-    share = sum(char in COMMON_LETTERS[encoding] for char in found) / max(1, len(found))
+    share = sum(char in COMMON_LETTERS[encoding] for char in characters) / max(1, len(characters))
     chance = len(COMMON_LETTERS[encoding]) / 128 if encoding[:2] in ("cp", "ko") else 0.0
     return (share - chance) / (1 - chance)

@@ -58,10 +58,15 @@ class Squad(Reader):
             articles = stored["data"] if isinstance(stored, dict) else stored
             for article in articles:
                 for paragraph in article["paragraphs"]:
-                    for own in paragraph["qas"]:
-                        none = own.get("is_impossible", False)
-                        answers = [] if none else own.get("answers", [])
-                        yield own["question"], paragraph["context"], answers, str(own.get("id", ""))
+                    for question in paragraph["qas"]:
+                        none = question.get("is_impossible", False)
+                        answers = [] if none else question.get("answers", [])
+                        yield (
+                            question["question"],
+                            paragraph["context"],
+                            answers,
+                            str(question.get("id", "")),
+                        )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(
                 f"is no JSON as SQuAD has it ({type(error).__name__}: {error})",
@@ -111,18 +116,18 @@ class Stories(Reader):
         for line, content in enumerate(file.lines(report), start=1):
             if not content.strip():
                 continue
-            found = LINE.fullmatch(content.rstrip("\r\n"))
-            if found is None:
+            match = LINE.fullmatch(content.rstrip("\r\n"))
+            if match is None:
                 raise DataError(
                     "a line of a story is its number, a space and a sentence",
                     where=f"{file.name}:{line}",
                     got=content.strip(),
                     remedy="number the lines of a story from 1",
                 )
-            number, text = found[1], found[2]
+            number, text = match[1], match[2]
             if number == "1":
                 story, places = [], {}
-            question, *rest = (own.strip() for own in text.split("\t"))
+            question, *rest = (cell.strip() for cell in text.split("\t"))
             if not rest:
                 story.append(question)
                 places[number] = len(story)
@@ -173,27 +178,27 @@ class Seg(Reader):
         ]
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
-        found: list[str] = []
+        opinion: list[str] = []
         line = 0
         for line, content in enumerate(file.lines(report), start=1):
-            if not found and not content.strip():
+            if not opinion and not content.strip():
                 continue
-            found.append(content.strip())
-            if len(found) == len(SEG_NAMES):
-                if TARGET not in found[0] or found[2] not in POLARITIES:
+            opinion.append(content.strip())
+            if len(opinion) == len(SEG_NAMES):
+                if TARGET not in opinion[0] or opinion[2] not in POLARITIES:
                     raise DataError(
                         f"an opinion is a sentence with {TARGET}, a target, and -1, 0 or 1",
                         where=f"{file.name}:{line - 2}",
-                        got=found[2] if TARGET in found[0] else found[0],
+                        got=opinion[2] if TARGET in opinion[0] else opinion[0],
                         remedy="give three lines for each",
                     )
-                yield Row(tuple(found[i] for i in numbers), line - 2)
-                found = []
-        if found:
+                yield Row(tuple(opinion[i] for i in numbers), line - 2)
+                opinion = []
+        if opinion:
             raise DataError(
-                f"the last opinion has {len(found)} of 3 lines",
+                f"the last opinion has {len(opinion)} of 3 lines",
                 where=f"{file.name}:{line}",
-                got=found[-1],
+                got=opinion[-1],
                 remedy=f"give a sentence with {TARGET}, a target, and -1, 0 or 1",
             )
 
@@ -243,30 +248,30 @@ class Coco(Reader):
 @lru_cache(1)
 def captions(path: Path, name: str, changed: int) -> list[tuple[str, str]]:
     """(name of the image, caption) of every annotation."""
-    found = []
+    rows = []
     try:
         stored = json.loads("".join(TextFile(path, name).blocks()))
-        files = {own["id"]: own["file_name"] for own in stored["images"]}
-        for number, own in enumerate(stored["annotations"], start=1):
-            if CAPTION not in own:
+        files = {entry["id"]: entry["file_name"] for entry in stored["images"]}
+        for number, entry in enumerate(stored["annotations"], start=1):
+            if CAPTION not in entry:
                 raise DataError(
                     "annotations have no captions, and boxes, outlines and key points are not read",
                     where=name,
-                    got=f"the fields {', '.join(map(str, own))}",
+                    got=f"the fields {', '.join(map(str, entry))}",
                     remedy="name the file of captions, such as captions_train2017.json",
                 )
-            if own["image_id"] not in files:
+            if entry["image_id"] not in files:
                 raise DataError(
                     f"annotation {number:,} is of an image that is not in the file",
                     where=name,
-                    got=f"image_id {own['image_id']}",
+                    got=f"image_id {entry['image_id']}",
                     remedy="leave it out, or list its image",
                 )
-            found.append((str(files[own["image_id"]]), str(own[CAPTION])))
+            rows.append((str(files[entry["image_id"]]), str(entry[CAPTION])))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(
             f"is no JSON as COCO has it ({type(error).__name__}: {error})",
             where=name,
             remedy="give {images: [{id, file_name}], annotations: [{image_id, caption}]}",
         ) from None
-    return found
+    return rows

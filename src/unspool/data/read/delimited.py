@@ -79,7 +79,7 @@ class Cells(Reader):
             )
         options = [data.text, data.label, data.source, data.target, data.series]
         options += [name for name in (data.time, data.id) if name not in ("auto", "none")]
-        asked = [
+        requested = [
             name
             for option in options
             for name in listed_names(option)
@@ -89,7 +89,7 @@ class Cells(Reader):
 
         def is_header(rows: Sequence[Sequence[str]]) -> bool:
             first = [cell.strip() for cell in rows[0]]
-            return known_pair(first) is not None or has_header(rows, asked=asked, usual=usual)
+            return known_pair(first) is not None or has_header(rows, asked=requested, usual=usual)
 
         if len(files) == 1 and data.header is None:
             self.above = rows_above(rows, is_header)
@@ -114,9 +114,9 @@ class Cells(Reader):
         names = unique_names(self.names)
         samples = [[row[i].strip() for row in body[:SAMPLE]] for i in range(self.width)]
         self.numerals = {
-            i: found
+            i: style
             for i, (name, cells) in enumerate(zip(names, samples))
-            if (found := find_numerals(name, cells, self.delimiter, data.decimal)) is not None
+            if (style := find_numerals(name, cells, self.delimiter, data.decimal)) is not None
         }
         self.columns = [
             Column(name, i, [self.cell(i, cell) for cell in samples[i]])
@@ -127,17 +127,17 @@ class Cells(Reader):
 
     def _around(self, names: Sequence[str]) -> str:
         """Remark about rows and names that are not taken as they stand."""
-        found = []
+        remarks = []
         if self.above:
-            found.append(
+            remarks.append(
                 f"{how_many(self.above)} above the header left out (--set header=true: none)"
             )
         if self.below:
-            found.append(f"{how_many(self.below)} of headings below the header left out")
+            remarks.append(f"{how_many(self.below)} of headings below the header left out")
         again = [new for new, name in zip(names, self.names) if new != name]
         if again:
-            found.append(f"of columns of one name the later ones are {', '.join(again[:3])}")
-        return ", ".join(found)
+            remarks.append(f"of columns of one name the later ones are {', '.join(again[:3])}")
+        return ", ".join(remarks)
 
     def refuse_rows_in_cells(self, file: TextFile, rows: Sequence[Sequence[str]]) -> None:
         """A table that was written into the first column of another one."""
@@ -182,9 +182,9 @@ class Cells(Reader):
     def as_written(self) -> Reader:
         if not self.numerals:
             return self
-        found = copy(self)
-        found.numerals = {}
-        return found
+        reader = copy(self)
+        reader.numerals = {}
+        return reader
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         rows = self.cells(file, report)
@@ -274,11 +274,13 @@ class Csv(Delimited):
         first = next((line for line in file.lines() if line.strip()), "")
         if told := SEPARATOR.fullmatch(first.strip()):
             return Dialect(told[1], quoted=True)
-        found = [Dialect(mark, quoted=True) for mark in ",;\t|" if mark in first]
-        if len(found) > 1:
-            fine = [own for own in found if _reads_well(file, own)]
-            found = sorted(fine or found, key=lambda own: f"{own.delimiter} " in first)
-        return found[0] if found else Dialect(",", quoted=True)
+        dialects = [Dialect(mark, quoted=True) for mark in ",;\t|" if mark in first]
+        if len(dialects) > 1:
+            fine = [dialect for dialect in dialects if _reads_well(file, dialect)]
+            dialects = sorted(
+                fine or dialects, key=lambda dialect: f"{dialect.delimiter} " in first
+            )
+        return dialects[0] if dialects else Dialect(",", quoted=True)
 
 
 class Tsv(Delimited):
@@ -314,21 +316,23 @@ def how_many(count: int) -> str:
 
 def numbers_remark(names: Sequence[str], numerals: Mapping[int, Numerals]) -> str:
     """`decimal commas in 'price' (--set decimal=point)`"""
-    said = []
+    remarks = []
     for mark, what, other in (
         (",", "decimal commas", "point"),
         (".", "commas between thousands", "comma"),
     ):
-        own = [
+        columns = [
             repr(names[i])
             for i, style in numerals.items()
             if style.decimal == mark and style.thousands
         ]
-        if own:
-            listed = ", ".join(own[:3]) + (", ..." if len(own) > 3 else "")
-            said.append(f"{what} in {listed} (--set decimal={other} for the other way)")
-    said += [f"{own.unit} left out of {names[i]!r}" for i, own in numerals.items() if own.unit][:3]
-    return ", ".join(said)
+        if columns:
+            listed = ", ".join(columns[:3]) + (", ..." if len(columns) > 3 else "")
+            remarks.append(f"{what} in {listed} (--set decimal={other} for the other way)")
+    remarks += [
+        f"{style.unit} left out of {names[i]!r}" for i, style in numerals.items() if style.unit
+    ][:3]
+    return ", ".join(remarks)
 
 
 def _reads_well(file: TextFile, dialect: Dialect) -> bool:

@@ -49,12 +49,12 @@ def pixel_shape(columns: Sequence[Column]) -> tuple[int, ...]:
         return ()
     placed = [PLACED.fullmatch(name) for name in names]
     if all(placed):
-        places = [(int(own[1]), int(own[2])) for own in placed if own]
+        places = [(int(match[1]), int(match[2])) for match in placed if match]
         (top, left), (bottom, right) = min(places), max(places)
         height, width = bottom - top + 1, right - left + 1
         square = places == [(top + i // width, left + i % width) for i in range(len(places))]
         return (height, width) if square and len(places) == height * width else ()
-    numbers = [int(own[1]) for own in map(NUMBERED.fullmatch, names) if own]
+    numbers = [int(match[1]) for match in map(NUMBERED.fullmatch, names) if match]
     if len(numbers) < len(names) or numbers != list(range(numbers[0], numbers[0] + len(names))):
         return ()
     for colours in (1, 3):
@@ -72,10 +72,10 @@ def pixel_columns(columns: Sequence[Column]) -> list[Column]:
 
 def pixel_column(columns: Sequence[Column]) -> Column | None:
     """The columns of pixels as one."""
-    found = pixel_columns(columns)
-    if not pixel_shape(found):
+    pixels = pixel_columns(columns)
+    if not pixel_shape(pixels):
         return None
-    return joined(found)._replace(name=f"{found[0].name} to {found[-1].name}")
+    return joined(pixels)._replace(name=f"{pixels[0].name} to {pixels[-1].name}")
 
 
 def picture_of_cells(values: Sequence[Any], shape: tuple[int, ...], where: str) -> Picture:

@@ -329,7 +329,7 @@ def recordings_in(place: Path, encoding: str) -> list[TextFile]:
     by_suffix: dict[str, list[Path]] = {}
     for path in sorted(place.rglob("*")):
         hidden = any(part.startswith(".") for part in path.relative_to(place).parts)
-        ending = next((each for each in RECORDED if path.name.endswith(each)), None)
+        ending = next((suffix for suffix in RECORDED if path.name.endswith(suffix)), None)
         if ending is not None and not hidden and path.is_file():
             by_suffix.setdefault(ending, []).append(path)
     most = max(by_suffix.values(), key=len, default=[])
@@ -404,8 +404,8 @@ def split_folders(folders: list[list[str]]) -> list[str]:
         names = [folder[level] for folder in folders]
         parts = {PARTS.get(name.lower()) for name in names}
         if len(parts) > 1 and "train" in parts and None not in parts:
-            for own in folders:
-                del own[level]
+            for parents in folders:
+                del parents[level]
             return names
     return []
 

@@ -46,7 +46,7 @@ class GroupedRows(Reader):
     ) -> None:
         self.files, self.table, self.inner = inner.files, inner, inner.reader
         self.key, self.same, self.fixed = key.number, same, fixed
-        self.gathered = frozenset(own.number for column in gathered for own in column.members)
+        self.gathered = frozenset(member.number for column in gathered for member in column.members)
         for name in ("name", "shape", "medium", "title", "typed", "binary", "one_row", "noun"):
             setattr(self, name, getattr(inner.reader, name))
         self.header, self.remark = inner.reader.header, inner.reader.remark
@@ -72,34 +72,34 @@ class GroupedRows(Reader):
     def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
         fixed = [] if self.fixed is None else [self.fixed.number]
         rows = self.inner.rows([self.key, *numbers, *fixed], report)
-        for own in self._groups(rows, [*numbers, *fixed], whole=True):
-            yield Row(tuple(own.values[: len(numbers)]), own.line, own.file)
+        for group in self._groups(rows, [*numbers, *fixed], whole=True):
+            yield Row(tuple(group.values[: len(numbers)]), group.line, group.file)
 
     def _groups(
         self, rows: Iterator[Row], numbers: Sequence[int], *, whole: bool
     ) -> Iterator[Group]:
         """`whole`: the last of the numbers is that of the fixed column, if there is one."""
         lists = [number in self.gathered for number in numbers]
-        found: dict[Any, Group] = {}
+        groups: dict[Any, Group] = {}
         for i, (values, line, file) in enumerate(rows):
             key = self.same(values[0]) if isinstance(values[0], str) and values[0] else i
-            own = found.get(key)
-            if own is None:
-                given = [[v] if many else v for v, many in zip(values[1:], lists)]
-                found[key] = Group(given, line, file)
+            group = groups.get(key)
+            if group is None:
+                first = [[v] if many else v for v, many in zip(values[1:], lists)]
+                groups[key] = Group(first, line, file)
                 continue
-            for held, value, many in zip(own.values, values[1:], lists):
+            for held, value, many in zip(group.values, values[1:], lists):
                 if many:
                     held.append(value)
-            if whole and self.fixed is not None and own.values[-1] != values[-1]:
+            if whole and self.fixed is not None and group.values[-1] != values[-1]:
                 raise DataError(
                     f"{key!r} is in two parts by column {self.fixed.name!r}:"
-                    f" {own.values[-1]!r} in line {own.line}",
+                    f" {group.values[-1]!r} in line {group.line}",
                     where=self.table.where(line, file=file),
                     got=values[-1],
                     remedy="give all its rows the same part",
                 )
-        yield from found.values()
+        yield from groups.values()
 
 
 def grouped_table(

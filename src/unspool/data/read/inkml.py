@@ -87,8 +87,8 @@ class Parsed:
         )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        own = name.rpartition(" ")[2]
-        self._path.append(own)
+        element = name.rpartition(" ")[2]
+        self._path.append(element)
         if len(self._path) > DEEPEST:
             raise DataError(
                 f"has more than {DEEPEST} elements inside of each other",
@@ -97,14 +97,14 @@ class Parsed:
             )
         self._text.clear()
         self._type = attributes.get("type", "")
-        if own == "traceFormat":
+        if element == "traceFormat":
             self._channels.clear()
-        if own == "channel":
+        if element == "channel":
             self._channels.append(attributes.get("name", "").upper())
 
     def _end(self, name: str) -> None:
-        own = self._path.pop()
-        if own == "traceFormat" and self._channels:
+        element = self._path.pop()
+        if element == "traceFormat" and self._channels:
             if not {"X", "Y"} <= set(self._channels):
                 raise DataError(
                     "its traces have no X and Y",
@@ -113,11 +113,11 @@ class Parsed:
                     remedy="name the channels X and Y",
                 )
             self.axes = (self._channels.index("X"), self._channels.index("Y"))
-        elif own == "trace":
+        elif element == "trace":
             text = "".join(self._text).strip()
             if text:
                 self.traces.append(self._trace(text))
-        elif own == "annotation" and len(self._path) == 1:
+        elif element == "annotation" and len(self._path) == 1:
             self.annotations[self._type.lower() or "annotation"] = "".join(self._text).strip()
         self._text.clear()
 
@@ -128,7 +128,7 @@ class Parsed:
         width = len(self._channels) or 2
         signs = ["!"] * max(width, 2)
         value, speed = np.zeros(len(signs)), np.zeros(len(signs))
-        found = []
+        points = []
         for number, point in enumerate(text.split(",")):
             parts = NUMBER.findall(point)
             if NUMBER.sub("", point).strip() or len(parts) <= max(self.axes):
@@ -146,8 +146,8 @@ class Parsed:
                 else:
                     speed[i] = given if signs[i] == "'" else speed[i] + given
                     value[i] = before + speed[i]
-            found.append(value[list(self.axes)])
-        xy = np.array(found)
+            points.append(value[list(self.axes)])
+        xy = np.array(points)
         if not np.isfinite(xy).all():
             raise self._bad(int(np.argmax(~np.isfinite(xy).all(1))), text)
         return xy
@@ -176,15 +176,15 @@ class InkMl(Reader):
         super().__init__(files, data)
         self.paths = path_columns(files) if len(files) > 1 else []
         first = [Parsed(file) for file in files[:SAMPLE]]
-        self.types = list(dict.fromkeys(name for own in first for name in own.annotations))
+        self.types = list(dict.fromkeys(name for parsed in first for name in parsed.annotations))
         names = ["strokes", *map(called, self.types), *(name for name, _ in self.paths)]
-        rows = [self._row(own) for own in first]
+        rows = [self._row(parsed) for parsed in first]
         self.columns = [Column(name, i, [row[i] for row in rows]) for i, name in enumerate(names)]
 
     def _row(self, parsed: Parsed) -> tuple[Any, ...]:
         number = self.files.index(parsed.file)
         annotations = (parsed.annotations.get(name) for name in self.types)
-        return parsed.traces, *annotations, *(own[number] for _, own in self.paths)
+        return parsed.traces, *annotations, *(column[number] for _, column in self.paths)
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         row = self._row(Parsed(file))

@@ -118,13 +118,13 @@ def flat(fields: Object, prefix: str = "") -> Object:
     """{"a": {"b": 1}} as {"a.b": 1}."""
     if not any(isinstance(value, dict) for value in fields.values()):
         return {f"{prefix}{name}": value for name, value in fields.items()} if prefix else fields
-    found: Object = {}
+    fields_by_path: Object = {}
     for name, value in fields.items():
         if isinstance(value, dict):
-            found |= flat(value, f"{prefix}{name}.")
+            fields_by_path |= flat(value, f"{prefix}{name}.")
         else:
-            found[f"{prefix}{name}"] = value
-    return found
+            fields_by_path[f"{prefix}{name}"] = value
+    return fields_by_path
 
 
 def replace_field(record: dict[str, Any], name: str, value: str) -> None:
@@ -195,10 +195,10 @@ def array_start(text: str, file: TextFile) -> int:
     begin = len(text) - len(text.lstrip())
     if text.startswith("[", begin):
         return begin + 1
-    found = list(re.finditer(r'"((?:[^"\\]|\\.)*)"\s*:\s*\[\s*\{', text))
-    names = [match[1] for match in found]
-    if text.startswith("{", begin) and found and names.count(names[0]) == 1:
-        return text.index("[", found[0].end(1)) + 1
+    matches = list(re.finditer(r'"((?:[^"\\]|\\.)*)"\s*:\s*\[\s*\{', text))
+    names = [match[1] for match in matches]
+    if text.startswith("{", begin) and matches and names.count(names[0]) == 1:
+        return text.index("[", matches[0].end(1)) + 1
     raise DataError(
         "is one JSON object that holds no list of objects",
         where=file.name,

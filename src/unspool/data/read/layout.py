@@ -55,7 +55,7 @@ class Long(NamedTuple):
     @property
     def used(self) -> list[Column]:
         keys = () if self.id is None else self.id.members
-        return [each for each in (*keys, self.time, *self.channels) if each is not None]
+        return [column for column in (*keys, self.time, *self.channels) if column is not None]
 
 
 class Wide(NamedTuple):
@@ -96,14 +96,14 @@ def find_layout(
     steps      whether a row is a step, even if nothing else says so
     continued  whether a row is a step unless the columns are numbered or called by dates
     """
-    asked = None if data.series is None else table.several(data.series, option="--series")
+    requested = None if data.series is None else table.several(data.series, option="--series")
     arrays = [
         column
-        for column in asked or table.columns
+        for column in requested or table.columns
         if column not in taken and column.sample and all(map(is_numeric, column.sample))
     ]
-    if arrays and (asked is None or len(arrays) == len(asked)):
-        return Nested(arrays if asked else arrays[:1] if has_matrices(arrays[0]) else arrays)
+    if arrays and (requested is None or len(arrays) == len(requested)):
+        return Nested(arrays if requested else arrays[:1] if has_matrices(arrays[0]) else arrays)
     id = asked_column(table, data.id, "--id")
     inferred = table.header and data.id == "auto"
     keys = () if id is None else id.members
@@ -114,9 +114,9 @@ def find_layout(
     if inferred and id is None and time is not None:
         id = find_id(table, others, time)
     keys = () if id is None else id.members
-    named = [each for each in (*keys, time) if each is not None]
+    named = [key for key in (*keys, time) if key is not None]
     names = {plain(data.group)} if data.group is not None else set()
-    values = asked or [
+    values = requested or [
         column
         for column in others
         if column not in named
@@ -127,7 +127,7 @@ def find_layout(
         return Long(id, time, values, date_format(data, time)) if values else None
     if continued and values and table.header and not are_steps(values):
         return Long(None, None, values)
-    if not values or (asked is None and len(values) < FEWEST and data.input != "series"):
+    if not values or (requested is None and len(values) < FEWEST and data.input != "series"):
         return None
     return wide(table, data, values)
 
@@ -154,10 +154,10 @@ def date_format(data: DataConfig, time: Column | None) -> str | None:
     """That of the settings, unless all dates have another; None of numbers."""
     if time is None:
         return None
-    asked = data.date_format
-    found = time.profile.date_format
-    fits = asked != "auto" and all(is_of(cell, asked) for cell in time.sample)
-    return asked if fits or (found is None and asked != "auto") else found
+    requested = data.date_format
+    inferred = time.profile.date_format
+    fits = requested != "auto" and all(is_of(cell, requested) for cell in time.sample)
+    return requested if fits or (inferred is None and requested != "auto") else inferred
 
 
 def find_time(table: Table, columns: Sequence[Column]) -> Column | None:
@@ -232,8 +232,8 @@ def wide(table: Table, data: DataConfig, columns: list[Column]) -> Wide:
                 remedy="name the columns of the values with --series, or give other channels",
             )
         return Wide(columns, [str(i + 1) for i in range(data.channels)])
-    found = named_channels(columns) if table.header else None
-    return found or Wide(columns, ["1"])
+    layout = named_channels(columns) if table.header else None
+    return layout or Wide(columns, ["1"])
 
 
 def named_channels(columns: Sequence[Column]) -> Wide | None:

@@ -99,18 +99,19 @@ class MediaFiles(Reader):
         self.pattern = data.pattern
         named = [] if data.pattern is None else matched(files, data.pattern)
         taken = {name for name, _ in named}
-        named += [own for own in self.beside(files) if own[0] not in taken]
+        named += [column for column in self.beside(files) if column[0] not in taken]
         taken = {name for name, _ in named}
-        named += [own for own in path_columns(files) if own[0] not in taken]
+        named += [column for column in path_columns(files) if column[0] not in taken]
         made: list[Any] = [self.medium.make(file.unpacked(), file.name) for file in files]
-        self.values: list[list[Any]] = [made, *(own for _, own in named)]
+        self.values: list[list[Any]] = [made, *(column for _, column in named)]
         names = [self.medium.name, *(name for name, _ in named)]
         self.columns = [
-            Column(name, i, own[:SAMPLE]) for i, (name, own) in enumerate(zip(names, self.values))
+            Column(name, i, column[:SAMPLE])
+            for i, (name, column) in enumerate(zip(names, self.values))
         ]
         self.remark = "" if data.pattern is None else f"named {data.pattern}"
         if (split := dict(named).get("split")) and data.pattern is None:
-            parts = ", ".join(sorted(set(split), key=lambda own: [*PARTS].index(own.lower())))
+            parts = ", ".join(sorted(set(split), key=lambda column: [*PARTS].index(column.lower())))
             by = "lists beside them" if "split" in taken else "folder"
             self.remark = f"in the parts {parts} by {by}"
 
@@ -173,29 +174,29 @@ def pattern_of(pattern: str) -> re.Pattern[str]:
             remedy="write it like {label}_{speaker}_{n}.wav",
         )
     last = len(parts) - 2
-    found = [
+    expressions = [
         re.escape(part) if i % 2 == 0 else f"(?P<{part}>[^/]+{'' if i == last else '?'})"
         for i, part in enumerate(parts)
     ]
-    return re.compile("".join(found))
+    return re.compile("".join(expressions))
 
 
 def matched(files: Sequence[TextFile], pattern: str) -> list[tuple[str, list[str]]]:
     """Values of the names in a pattern, for each file; a DataError for one that does not match."""
     expression, depth = pattern_of(pattern), pattern.count("/") + 1
-    found: dict[str, list[str]] = {name: [] for name in expression.groupindex}
+    columns: dict[str, list[str]] = {name: [] for name in expression.groupindex}
     for file in files:
         path = file.path.with_suffix("") if medium_of(file.path) else file.path
-        own = expression.fullmatch("/".join(path.parts[-depth:]))
-        if own is None:
+        match = expression.fullmatch("/".join(path.parts[-depth:]))
+        if match is None:
             raise DataError(
                 f"its name does not fit the pattern {pattern}",
                 where=file.name,
                 remedy="set another pattern, or rename the file",
             )
-        for name, value in own.groupdict().items():
-            found[name].append(value)
-    return list(found.items())
+        for name, value in match.groupdict().items():
+            columns[name].append(value)
+    return list(columns.items())
 
 
 def stamp(path: Path) -> bytes:
@@ -220,11 +221,11 @@ def find_media(path: str, data: DataConfig) -> MediaListing | None:
     it; the table in that folder, if one has their names and no pattern is set. None where there are
     none, or fewer than files of texts and series."""
     place = Path(path)
-    asked = [medium for medium in MEDIA if data.input in ("auto", medium.name)]
-    if not asked or "\0" in path:
+    candidates = [medium for medium in MEDIA if data.input in ("auto", medium.name)]
+    if not candidates or "\0" in path:
         return None
     alone = medium_of(content_name(place))  # compressed or not
-    if alone in asked and place.is_file():
+    if alone in candidates and place.is_file():
         return MediaListing([TextFile(place, path, data.encoding)], alone)
     if not place.is_dir():
         return None
@@ -233,26 +234,28 @@ def find_media(path: str, data: DataConfig) -> MediaListing | None:
         for path in sorted(place.rglob("*"))
         if not any(part.startswith(".") for part in path.relative_to(place).parts)
     ]
-    by_medium = {medium: [path for path in visible if medium.named(path.name)] for medium in asked}
-    medium = max(asked, key=lambda own: len(by_medium[own]))  # the first of equally many
-    found = by_medium[medium]
-    stems = {own.stem for own in found}
+    by_medium = {
+        medium: [path for path in visible if medium.named(path.name)] for medium in candidates
+    }
+    medium = max(candidates, key=lambda own: len(by_medium[own]))  # the first of equally many
+    media = by_medium[medium]
+    stems = {own.stem for own in media}
     tables = [
         path for path in visible if path.parent == place and path.suffix.lower() in LIST_SUFFIXES
     ]
-    listing = [table for table in tables if found and names_files(table, medium, stems)]
+    listing = [table for table in tables if media and names_files(table, medium, stems)]
     others = [path for path in visible if path.name.endswith(OTHERS) and path not in listing]
-    if not found or (len(others) > len(found) and data.input == "auto"):
+    if not media or (len(others) > len(media) and data.input == "auto"):
         return None
     if listing and data.pattern is None:
         if len(listing) > 1:
             raise several_tables(path, medium.plural, listing)
         table = TextFile(listing[0], str(listing[0]), data.encoding)
         return MediaListing([table], medium, listed=True)
-    noise = {own for own in found if NOISE in own.relative_to(place).parts[:-1]}
-    found = [own for own in found if own not in noise] or found
-    files = [TextFile(own, readable_name(own), data.encoding) for own in found]
-    return MediaListing(files, medium, remark=left_out(visible, found))
+    noise = {own for own in media if NOISE in own.relative_to(place).parts[:-1]}
+    media = [own for own in media if own not in noise] or media
+    files = [TextFile(own, readable_name(own), data.encoding) for own in media]
+    return MediaListing(files, medium, remark=left_out(visible, media))
 
 
 def several_tables(path: str, plural: str, tables: Sequence[Path]) -> DataError:
@@ -264,9 +267,9 @@ def several_tables(path: str, plural: str, tables: Sequence[Path]) -> DataError:
     return DataError(f"holds several tables of {plural} ({names})", where=path, remedy=remedy)
 
 
-def left_out(visible: Sequence[Path], found: Sequence[Path]) -> str:
+def left_out(visible: Sequence[Path], read: Sequence[Path]) -> str:
     """`3 other files not read (a.svg, b.pdf, c.tif)`, but for what every folder may hold."""
-    known = set(found)
+    known = set(read)
     others = [path for path in visible if path not in known and path.is_file()]
     others = [
         column for column in others if not USUAL.fullmatch(column.name) and not is_beside(column)
@@ -295,8 +298,8 @@ def names_files(table: Path, medium: Medium, stems: Set[str] = frozenset()) -> b
     lines = start.splitlines()[1:10]
     cells = [[cell.strip(' "') for cell in re.split(r"[,;|\t:{}]", line)] for line in lines]
     named = [
-        len(own) > 1 and bool(ending.search(line) or not stems.isdisjoint(own))
-        for line, own in zip(lines, cells)
+        len(row) > 1 and bool(ending.search(line) or not stems.isdisjoint(row))
+        for line, row in zip(lines, cells)
     ]
     return bool(lines) and sum(named) > 0.5 * len(lines)
 

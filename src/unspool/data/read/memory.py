@@ -68,9 +68,9 @@ def columns_of(data: Any, labels: Any = None) -> Columns:
         return data
     if isinstance(data, tuple) and len(data) == 2 and all(map(_is_column, data)):
         return _texts_and_labels(name, *data)
-    found = _table(data)
-    if found is not None:
-        return _checked(Columns(name, found))
+    columns = _table(data)
+    if columns is not None:
+        return _checked(Columns(name, columns))
     if getattr(data, "ndim", 1) == 2:
         rows = data.tolist()
         width = len(rows[0]) if rows else 0
@@ -113,13 +113,13 @@ def listed(data: Any) -> list[Any]:
         shape: tuple[int, ...] = getattr(data, "shape", ())
         clips = len(shape) == 5 or shape[3] > 4  # (N, T, H, W) and not (N, H, W, C)
         make: Any = as_clip if clips else as_picture
-        return [make(each, f"item {i}") for i, each in enumerate(data, 1)]
+        return [make(item, f"item {i}") for i, item in enumerate(data, 1)]
     if getattr(data, "ndim", 1) == 3:
-        return [array_of(each) if is_numeric(each) else value(each) for each in data]
+        return [array_of(item) if is_numeric(item) else value(item) for item in data]
     for method in LISTING:
         if hasattr(data, method):
-            return [value(each) for each in getattr(data, method)()]
-    return [value(each) for each in data]
+            return [value(item) for item in getattr(data, method)()]
+    return [value(item) for item in data]
 
 
 def array_of(raw: Any) -> np.ndarray:
@@ -149,12 +149,12 @@ def value(raw: Any) -> Any:
     if isinstance(raw, float):
         return None if raw != raw else float(raw)
     if isinstance(raw, list | tuple):
-        inner = [value(each) for each in raw]
+        inner = [value(item) for item in raw]
         return tuple(inner) if isinstance(raw, tuple) else inner
     for method in LISTING:  # a number of an array has `tolist` too
         if hasattr(raw, method):
-            found = getattr(raw, method)()
-            return value(found) if found is not raw else raw
+            converted = getattr(raw, method)()
+            return value(converted) if converted is not raw else raw
     return raw.isoformat() if hasattr(raw, "isoformat") else raw
 
 
@@ -173,8 +173,8 @@ def _names(data: Any) -> list[Any]:
     for attribute in ("columns", "column_names"):
         names = getattr(data, attribute, None)
         if isinstance(names, Iterable) and not callable(names):
-            found = list(names)
-            return found if all(isinstance(name, str | int) for name in found) else []
+            listed = list(names)
+            return listed if all(isinstance(name, str | int) for name in listed) else []
     return list(getattr(getattr(data, "dtype", None), "names", None) or [])
 
 
@@ -245,7 +245,7 @@ def _texts_and_labels(name: str, texts: Any, labels: Any) -> Columns:
     if is_series(rows):
         steps = isinstance((answers or [""])[0], list | np.ndarray) and not is_target(rows, answers)
         both = ("series", "tags" if steps else "label")
-        answers = [list(each) if steps else each for each in answers]
+        answers = [list(answer) if steps else answer for answer in answers]
     elif rows and all(isinstance(row, Picture) for row in rows):
         both = ("image", "label")
     elif rows and all(isinstance(row, Clip) for row in rows):
@@ -276,7 +276,7 @@ def _name_of(rows: Sequence[Any], lists: str, others: str) -> str:
 def _checked(columns: Columns) -> Columns:
     if not len(columns):
         raise DataError("holds no rows", where=columns.name, remedy="give some")
-    sizes = {name: len(found) for name, found in columns.values.items()}
+    sizes = {name: len(values) for name, values in columns.values.items()}
     for name, size in sizes.items():
         if size != len(columns):
             raise DataError(
@@ -286,8 +286,8 @@ def _checked(columns: Columns) -> Columns:
                 remedy="give every row a value in each",
             )
     lists = {
-        name: [list(each) if isinstance(each, tuple) else each for each in found]
-        for name, found in columns.values.items()
+        name: [list(value) if isinstance(value, tuple) else value for value in values]
+        for name, values in columns.values.items()
     }
     return Columns(columns.name, lists, columns.named, columns.header)
 
@@ -309,8 +309,8 @@ class InMemoryTable(Reader):
         self.values = list(columns.values.values())
         self.header = columns.header
         self.columns = [
-            Column(name, i, found[:SAMPLE])
-            for i, (name, found) in enumerate(columns.values.items())
+            Column(name, i, values[:SAMPLE])
+            for i, (name, values) in enumerate(columns.values.items())
         ]
 
     @property
@@ -351,24 +351,24 @@ class MemoryTable(Table):
         reader: Any = getattr(self.reader, "inner", self.reader)  # of steps, their rows
         for column, values in zip(reader.columns, reader.values):
             digest.update(json.dumps(column.name).encode() + b"\n")
-            for each in values:
-                digest.update(as_bytes(each) + b"\n")
+            for value in values:
+                digest.update(as_bytes(value) + b"\n")
         return digest.hexdigest()
 
 
-def as_bytes(each: Any) -> bytes:
+def as_bytes(value: Any) -> bytes:
     """For a hash: JSON, or the numbers of an array."""
-    if isinstance(each, Recording):
-        times = b"" if each.times is None else each.times.tobytes()
-        return json.dumps([each.name, *each.channels]).encode() + as_bytes(each.values) + times
-    if isinstance(each, Picture):
-        return str(each.path).encode() if each.pixels is None else as_bytes(each.pixels)
-    if isinstance(each, Clip):
-        frames = b"".join(map(as_bytes, each.pictures))
-        return frames or as_bytes(each.pixels if each.path is None else str(each.path))
-    if isinstance(each, np.ndarray):
-        return f"{each.dtype} {each.shape} ".encode() + each.tobytes()
-    return json.dumps(each, default=repr).encode()
+    if isinstance(value, Recording):
+        times = b"" if value.times is None else value.times.tobytes()
+        return json.dumps([value.name, *value.channels]).encode() + as_bytes(value.values) + times
+    if isinstance(value, Picture):
+        return str(value.path).encode() if value.pixels is None else as_bytes(value.pixels)
+    if isinstance(value, Clip):
+        frames = b"".join(map(as_bytes, value.pictures))
+        return frames or as_bytes(value.pixels if value.path is None else str(value.path))
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} ".encode() + value.tobytes()
+    return json.dumps(value, default=repr).encode()
 
 
 def memory_table(columns: Columns, data: DataConfig) -> Table:

@@ -192,7 +192,7 @@ def write_midi(score: Score) -> bytes:
 
 def variable(value: int) -> bytes:
     """Seven bits a byte, all but the last with the eighth bit."""
-    found = [value & 0x7F]
+    groups = [value & 0x7F]
     while value := value >> 7:
-        found.append(value & 0x7F | 0x80)
-    return bytes(reversed(found))
+        groups.append(value & 0x7F | 0x80)
+    return bytes(reversed(groups))

@@ -252,9 +252,14 @@ def pitches(chord: Frame, where: str) -> Iterable[int]:
         yield int(pitch)
 
 
-def piece_to_json(own: Piece) -> dict[str, Any]:
-    found = {"notes": own.notes.tolist(), "steps": len(own), "grid": own.grid, "tempo": own.tempo}
-    return {"name": own.name, **found} if own.name else found
+def piece_to_json(piece: Piece) -> dict[str, Any]:
+    fields = {
+        "notes": piece.notes.tolist(),
+        "steps": len(piece),
+        "grid": piece.grid,
+        "tempo": piece.tempo,
+    }
+    return {"name": piece.name, **fields} if piece.name else fields
 
 
 def piece_from_json(value: Any, where: str, grid: int = GRID) -> Piece:

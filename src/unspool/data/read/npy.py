@@ -104,10 +104,10 @@ def read_array(file: TextFile, name: str) -> list[Any]:
             shape, _, dtype = header(content)
             size = math.prod(shape) * dtype.itemsize
             data = content.read(size) if size <= LARGEST else b""
-        found: list[Any] = np.frombuffer(data, dtype).reshape(shape).tolist()
+        elements: list[Any] = np.frombuffer(data, dtype).reshape(shape).tolist()
     except Exception:  # a damaged archive, too few bytes, or letters that are none
         raise damaged(file) from None
-    return found
+    return elements
 
 
 def damaged(file: TextFile) -> DataError:

@@ -72,7 +72,9 @@ class Array:
         ):
             raise Refused("an array without a shape")
         if kind.code[:1] == "O":
-            self.found = [each.found if isinstance(each, Array) else each for each in data]
+            self.found = [
+                element.found if isinstance(element, Array) else element for element in data
+            ]
             return
         raw = data.encode("latin-1") if isinstance(data, str) else data
         dtype = kind.dtype()
@@ -86,14 +88,14 @@ def text(value: Any) -> str:
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
-def called(name: Any, given: Any) -> ElementType | Array | bytes:
+def called(name: Any, arguments: Any) -> ElementType | Array | bytes:
     """Evaluate an allowed call."""
-    if isinstance(name, Name) and name == "_codecs encode" and given[1] == "latin1":
-        return str(given[0]).encode("latin-1")  # bytes, in pickles of Python 2's protocols
-    if isinstance(name, Name) and name in MAKERS and given[0] == "numpy ndarray":
+    if isinstance(name, Name) and name == "_codecs encode" and arguments[1] == "latin1":
+        return str(arguments[0]).encode("latin-1")  # bytes, in pickles of Python 2's protocols
+    if isinstance(name, Name) and name in MAKERS and arguments[0] == "numpy ndarray":
         return Array()
     if isinstance(name, Name) and name == "numpy dtype":
-        return ElementType(given[0])
+        return ElementType(arguments[0])
     raise Refused(f"a call of {str(name)[:FEW]!r}")
 
 
@@ -135,8 +137,8 @@ def read_pickled(data: bytes) -> list[Any]:
             value = stack.pop()
             stack[-1].append(value)
         elif name == "REDUCE":
-            given = stack.pop()
-            stack.append(called(stack.pop(), given))
+            arguments = stack.pop()
+            stack.append(called(stack.pop(), arguments))
         elif name == "BUILD":
             state = stack.pop()
             if not isinstance(stack[-1], ElementType | Array):
@@ -157,7 +159,7 @@ def holds_objects(path: Any) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-            return bool(members) and all(_is_of_objects(archive, each) for each in members)
+            return bool(members) and all(_is_of_objects(archive, member) for member in members)
     except Exception:  # of a damaged file, whatever the parsers raise
         return False
 
@@ -169,7 +171,7 @@ def _is_of_objects(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bool:
 
 def object_arrays(path: Any, where: str) -> dict[str, list[Any]]:
     """Read the arrays of objects of a .npz file by name."""
-    found: dict[str, list[Any]] = {}
+    arrays: dict[str, list[Any]] = {}
     try:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
@@ -177,12 +179,12 @@ def object_arrays(path: Any, where: str) -> dict[str, list[Any]]:
                     raise Refused(f"{member.file_size:,} bytes")
                 with archive.open(member) as content:
                     read_header(content)
-                    found[member.filename.removesuffix(".npy")] = read_pickled(content.read())
+                    arrays[member.filename.removesuffix(".npy")] = read_pickled(content.read())
     except Refused as error:
         raise refused(where, str(error)) from None
     except Exception:  # a damaged file fails in any of the steps above
         raise refused(where, "what is no array of arrays of numbers") from None
-    return found
+    return arrays
 
 
 def refused(where: str, what: str) -> DataError:

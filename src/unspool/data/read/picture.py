@@ -183,8 +183,8 @@ def pixels_of(image: Any, header: Header) -> np.ndarray:
         white = Image.new("RGBA", image.size, "white")
         image = Image.alpha_composite(white, image)
     image = image.convert("L" if header.colours == 1 else "RGB")
-    found = np.asarray(image)
-    return found[..., None] if found.ndim == 2 else found
+    pixels = np.asarray(image)
+    return pixels[..., None] if pixels.ndim == 2 else pixels
 
 
 def with_colours(x: np.ndarray) -> np.ndarray:

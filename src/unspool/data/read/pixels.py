@@ -53,9 +53,11 @@ class Pixels(Reader):
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
         shapes = array_shapes(files[0])
-        fitting = [name for name, own in shapes.items() if own.of_images]
+        fitting = [name for name, array in shapes.items() if array.of_images]
         if not fitting:
-            listed = ", ".join(f"{name} {own.dtype} {own.shape}" for name, own in shapes.items())
+            listed = ", ".join(
+                f"{name} {array.dtype} {array.shape}" for name, array in shapes.items()
+            )
             raise DataError(
                 "holds no array of images",
                 where=files[0].name,
@@ -75,9 +77,9 @@ class Pixels(Reader):
             )
         self.keys = [
             name
-            for name, own in shapes.items()
-            if own.shape in (shape[:1], (*shape[:1], 1))
-            and own.dtype.kind in "biufU"
+            for name, array in shapes.items()
+            if array.shape in (shape[:1], (*shape[:1], 1))
+            and array.dtype.kind in "biufU"
             and name != self.array
         ]
         first = list(islice(self._rows(files[0]), SAMPLE))
@@ -216,9 +218,9 @@ def labels_beside(file: TextFile) -> TextFile | None:
     name = re.sub(r"images?(?=[-.]idx)", "labels", file.path.name)
     path = file.path.with_name(re.sub(r"idx[34]", "idx1", name))
     ending = "" if path.suffix == ".gz" else ".gz"
-    for own in (path, Path(f"{path}{ending}"), path.with_suffix("") if not ending else path):
-        if own != file.path and own.is_file():
-            return TextFile(own, str(own))
+    for candidate in (path, Path(f"{path}{ending}"), path.with_suffix("") if not ending else path):
+        if candidate != file.path and candidate.is_file():
+            return TextFile(candidate, str(candidate))
     return None
 
 
@@ -229,4 +231,4 @@ def read_labels(file: TextFile) -> list[str]:
         data = content.read(count * dtype.itemsize) if len(shape) == 1 and count < MOST else b""
     if len(data) < count * dtype.itemsize:
         raise ends_early(file)
-    return [str(own) for own in np.frombuffer(data, dtype).tolist()]
+    return [str(label) for label in np.frombuffer(data, dtype).tolist()]

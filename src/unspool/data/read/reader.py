@@ -115,9 +115,9 @@ def joined(columns: Sequence[Column], glue: str | None = None) -> Column:
     if len(columns) == 1:
         return columns[0]
     name = ", ".join(column.name for column in columns)
-    found = Column(name, columns[0].number, [], tuple(columns), glue)
+    whole = Column(name, columns[0].number, [], tuple(columns), glue)
     rows = zip(*(column.sample for column in columns))
-    return found._replace(sample=[found.value(list(values)) for values in rows])
+    return whole._replace(sample=[whole.value(list(values)) for values in rows])
 
 
 class Row(NamedTuple):

@@ -77,9 +77,9 @@ def is_numeric(value: Any) -> bool:
         return value.ndim in (1, 2) and getattr(value.dtype, "kind", "f") in NUMERIC
     if not isinstance(value, list | tuple):
         return False
-    first = next((each for each in value if each is not None), None)
+    first = next((item for item in value if item is not None), None)
     if isinstance(first, list | tuple):
-        return all(each is None or isinstance(each, int | float) for each in first)
+        return all(item is None or isinstance(item, int | float) for item in first)
     return isinstance(first, int | float) and not isinstance(first, bool)
 
 
@@ -115,16 +115,16 @@ def numbers(values: np.ndarray) -> list[float | None]:
     return [None if math.isnan(x) else float(f"{x:.6g}") for x in values.tolist()]
 
 
-def recording_to_json(own: Recording) -> dict[str, Any]:
+def recording_to_json(recording: Recording) -> dict[str, Any]:
     """Serialise for `recording_from_json`; a name, channels and times only where there are some."""
-    found: dict[str, Any] = {"values": [numbers(step) for step in own.values]}
-    if own.times is not None:
-        found |= {"times": own.times.tolist(), "dated": own.dated}
-    if own.channels:
-        found["channels"] = list(own.channels)
-    if own.static:
-        found["static"] = list(own.static)
-    return {"name": own.name, **found} if own.name else found
+    fields: dict[str, Any] = {"values": [numbers(step) for step in recording.values]}
+    if recording.times is not None:
+        fields |= {"times": recording.times.tolist(), "dated": recording.dated}
+    if recording.channels:
+        fields["channels"] = list(recording.channels)
+    if recording.static:
+        fields["static"] = list(recording.static)
+    return {"name": recording.name, **fields} if recording.name else fields
 
 
 def recording_from_json(value: Any, where: str) -> Recording:
@@ -138,36 +138,36 @@ def recording_from_json(value: Any, where: str) -> Recording:
         times = value.get("times")
         name, dated = str(value.get("name") or ""), bool(value.get("dated", False))
         static = tuple(value.get("static") or ())
-        found = None if times is None else np.array(times, dtype=np.float64)
+        stamps = None if times is None else np.array(times, dtype=np.float64)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise DataError(
             "no series: it has no values, or times that are no numbers",
             where=where,
             remedy='write {"values": [[1, 2], [3, 4]], "times": [0, 1]}, a step a list',
         ) from None
-    own = as_recording(values, where, channels, name)
-    if channels and len(channels) != own.values.shape[1]:
+    recording = as_recording(values, where, channels, name)
+    if channels and len(channels) != recording.values.shape[1]:
         raise DataError(
-            f"has {len(channels)} names of channels, and values of {own.values.shape[1]}",
+            f"has {len(channels)} names of channels, and values of {recording.values.shape[1]}",
             where=where,
             remedy="give each channel a name, or none",
         )
-    if found is not None:
-        if found.shape != (len(own),) or not np.isfinite(found).all():
+    if stamps is not None:
+        if stamps.shape != (len(recording),) or not np.isfinite(stamps).all():
             raise DataError(
-                f"has {len(own):,} steps, and other times than these",
+                f"has {len(recording):,} steps, and other times than these",
                 where=where,
-                got=f"{found.size:,} times",
+                got=f"{stamps.size:,} times",
                 remedy="give a finite time for each step",
             )
-        if (np.diff(found) <= 0).any():
-            step = int(np.argmax(np.diff(found) <= 0)) + 2
+        if (np.diff(stamps) <= 0).any():
+            step = int(np.argmax(np.diff(stamps) <= 0)) + 2
             raise DataError(
                 f"step {step} is not later than the one before",
                 where=where,
                 remedy="put the steps in the order of time",
             )
-    return Recording(own.values, channels, found, dated and found is not None, name, static)
+    return Recording(recording.values, channels, stamps, dated and stamps is not None, name, static)
 
 
 def refuse_infinite(values: np.ndarray, where: str, channels: Sequence[str] = ()) -> None:
@@ -196,9 +196,9 @@ class Parser:
     def values(self, cells: Sequence[Any], where: str) -> list[float]:
         """Parse cells; a missing one is NaN, and a DataError is raised for anything else."""
         try:
-            found = list(map(float, cells))
-            if sum(map(abs, found)) < LARGEST:
-                return found
+            numbers = list(map(float, cells))
+            if sum(map(abs, numbers)) < LARGEST:
+                return numbers
         except (TypeError, ValueError, OverflowError):
             pass
         return [self._value(cell, i, where) for i, cell in enumerate(cells)]
@@ -207,10 +207,10 @@ class Parser:
         if is_missing(cell) or cell == "?":
             return math.nan
         try:
-            found = float(cell)
+            number = float(cell)
         except (TypeError, ValueError, OverflowError):
-            found = math.inf
-        if isinstance(cell, bool) or not abs(found) < LARGEST:
+            number = math.inf
+        if isinstance(cell, bool) or not abs(number) < LARGEST:
             raise DataError(
                 f"column {self.names[column]!r} holds no number",
                 where=where,
@@ -218,18 +218,18 @@ class Parser:
                 remedy="mend it, leave the cell empty as a gap, or name the columns of the values"
                 f" with {self.option}",
             )
-        return found
+        return number
 
 
 def parse_time(cell: Any, column: str, where: str, form: str | None = None) -> float:
     """A number, or the seconds of a date, of a format that is known, or else ISO's."""
     try:
-        found = seconds(str(cell).strip(), form) if form is not None else float(cell)
+        time = seconds(str(cell).strip(), form) if form is not None else float(cell)
     except OverflowError:
-        found = math.inf
+        time = math.inf
     except (TypeError, ValueError):
-        found = seconds(str(cell).strip(), ISO)
-    if not math.isfinite(found):
+        time = seconds(str(cell).strip(), ISO)
+    if not math.isfinite(time):
         known = "a number, or a date as 2026-05-01 13:45:00" if form in (None, ISO) else form
         raise DataError(
             f"column {column!r} holds no time",
@@ -238,4 +238,4 @@ def parse_time(cell: Any, column: str, where: str, form: str | None = None) -> f
             remedy=f"write {known}; --set date_format=%d/%m/%Y names another format, --time none"
             " does without",
         )
-    return found
+    return time

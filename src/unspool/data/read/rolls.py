@@ -65,8 +65,8 @@ class Rolls(Reader):
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         """The line of a piece is its number, from 1."""
-        for line, own in enumerate(self.pieces(file), 1):
-            yield Row(tuple(own[i] for i in numbers), line)
+        for line, piece in enumerate(self.pieces(file), 1):
+            yield Row(tuple(piece[i] for i in numbers), line)
 
 
 class Chorales(Rolls):
@@ -77,9 +77,9 @@ class Chorales(Rolls):
     @classmethod
     def sniff(cls, head: FileHead) -> Match:
         """Parts of lists of pieces; a list of pieces is enough where music is asked for."""
-        asked = head.data.input == "music"
-        found = NAMED.match(head.start) or (asked and UNNAMED.match(head.start))
-        return Match.CERTAIN.when(found)
+        requested = head.data.input == "music"
+        match = NAMED.match(head.start) or (requested and UNNAMED.match(head.start))
+        return Match.CERTAIN.when(match)
 
     def pieces(self, file: TextFile) -> list[Held]:
         path = file.unpacked()
@@ -99,21 +99,21 @@ class PianoRolls(Rolls):
 @lru_cache(1)
 def json_pieces(path: Path, name: str, changed: int) -> list[Held]:
     try:
-        found = parse_json(read_regular(path, LARGEST))
+        stored = parse_json(read_regular(path, LARGEST))
     except (OSError, ValueError) as error:
         raise DataError(
             f"not valid JSON ({error})", where=name, remedy="mend it, or write it again"
         ) from None
-    parts = found if isinstance(found, dict) else {"": found}
+    parts = stored if isinstance(stored, dict) else {"": stored}
     pieces = []
-    for part, own in parts.items():
-        if not isinstance(own, list) or not all(isinstance(each, list) for each in own):
+    for part, rolls in parts.items():
+        if not isinstance(rolls, list) or not all(isinstance(roll, list) for roll in rolls):
             raise DataError(
                 f"{part!r} is no list of pieces" if part else "is no list of pieces",
                 where=name,
                 remedy='write {"train": [[[60, 64], [62, 65]], ...]}: pieces of steps of pitches',
             )
-        pieces += [Held(each, part_name(part)) for each in own]
+        pieces += [Held(roll, part_name(part)) for roll in rolls]
     return pieces
 
 
@@ -132,13 +132,13 @@ def matlab_pieces(path: Path, name: str, changed: int) -> list[Held]:
             remedy="save it again, with -v7 and not -v7.3",
         ) from None
     pieces = []
-    for key, own in stored.items():
-        if key.startswith("__") or not isinstance(own, np.ndarray):
+    for key, array in stored.items():
+        if key.startswith("__") or not isinstance(array, np.ndarray):
             continue
-        cells = [own] if own.dtype != object else own.ravel().tolist()
+        cells = [array] if array.dtype != object else array.ravel().tolist()
         rolls = [cell for cell in cells if isinstance(cell, np.ndarray) and cell.ndim == 2]
         if len(rolls) == len(cells):
-            pieces += [Held(each, part_name(key)) for each in rolls if each.dtype.kind in "biuf"]
+            pieces += [Held(roll, part_name(key)) for roll in rolls if roll.dtype.kind in "biuf"]
     return pieces
 
 

@@ -52,9 +52,9 @@ class Sketches(Reader):
     def _rows(self, file: TextFile) -> Iterator[tuple[tuple[Any, ...], int]]:
         arrays = object_arrays(file.unpacked(), file.name)
         number = self.files.index(file)
-        more = tuple(own[number] for _, own in self.paths)
+        more = tuple(column[number] for _, column in self.paths)
         line = 0
-        for name, drawings in sorted(arrays.items(), key=lambda each: order(each[0])):
+        for name, drawings in sorted(arrays.items(), key=lambda item: order(item[0])):
             for drawing in drawings:
                 line += 1
                 if not isinstance(drawing, np.ndarray) or drawing.ndim != 2:

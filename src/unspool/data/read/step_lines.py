@@ -57,8 +57,8 @@ class StepLines:
                 remedy=f"give {', '.join(self.channels[:8])}, with commas between them",
             )
         assert self.columns is not None
-        found = self.parser.values([cells[i] for i in self.columns], where)
-        values = np.array([found], np.float32)
+        step = self.parser.values([cells[i] for i in self.columns], where)
+        values = np.array([step], np.float32)
         name = "" if self.id_column is None else cells[self.id_column].strip()
         if self.time_column is None:
             return Recording(values, name=name)
@@ -93,20 +93,20 @@ class StepLines:
 
 
 def find_column(
-    asked: str | None, usual: Sequence[str], names: list[str], rest: list[str], where: str
+    requested: str | None, usual: Sequence[str], names: list[str], rest: list[str], where: str
 ) -> int | None:
     """The column of the name that was asked for, or else among the `rest` of a usual name."""
-    if asked == "none":
+    if requested == "none":
         return None
-    if asked is not None:
-        return names.index(choose("column", asked, names, where=where))
+    if requested is not None:
+        return names.index(choose("column", requested, names, where=where))
     column = known([Column(name, i, []) for i, name in enumerate(rest)], usual)
     return None if column is None else names.index(column.name)
 
 
 def cells_of(line: str) -> list[str]:
     line = line.strip("\r\n")
-    delimiter = next((each for each in DELIMITERS if each in line), None)
+    delimiter = next((mark for mark in DELIMITERS if mark in line), None)
     if delimiter is None:
         return line.split()
     return next(csv.reader([line], delimiter=delimiter))

@@ -57,11 +57,11 @@ class StepRows(Reader):
         names = [SERIES, *(c.name for c in self.others), *(name for name, _ in self.paths)]
         every = range(len(names) + len(self.others))
         first = list(islice(self._recordings(every, None, sampled=True), SAMPLE))
-        found = [
+        columns = [
             Column(name, i, [row.values[i] for row in first])
             for i, name in enumerate([*names, *(c.name for c in self.others)])
         ]
-        self.columns, self.of_steps = found[: len(names)], found[len(names) :]
+        self.columns, self.of_steps = columns[: len(names)], columns[len(names) :]
 
     @property
     def series(self) -> Column:
@@ -79,9 +79,9 @@ class StepRows(Reader):
         """Whether a column has several values within a recording."""
         if not self.has_steps(column):
             return False
-        own = self.others[column.number - 1]
+        source = self.others[column.number - 1]
         seen: dict[Any, Any] = {}
-        numbers = [own.number, *(key.number for key in self.keys)]
+        numbers = [source.number, *(key.number for key in self.keys)]
         for row in islice(self.inner.rows(numbers), DEEP_SAMPLE):
             recording = tuple(map(str, row.values[1:])) if self.keys else row.file
             if seen.setdefault(recording, row.values[0]) != row.values[0]:
@@ -114,17 +114,19 @@ class StepRows(Reader):
         self, numbers: Sequence[int], report: Report | None, *, sampled: bool = False
     ) -> Iterator[Row]:
         """Recordings of one file each come as they are read; others when all is."""
-        asked = sorted({self._other(i) for i in numbers} - {-1})
-        found: dict[Any, Growing] = {}
-        rows = self._steps(asked, report)
-        for own in self._grown(islice(rows, SAMPLE) if sampled else rows, found, len(asked)):
-            yield self._row(own, numbers, asked, sampled)
-        first = 1 + max((own.file for own in found.values()), default=-1)
-        for own in found.values():
-            yield self._row(own, numbers, asked, sampled)
+        others = sorted({self._other(i) for i in numbers} - {-1})
+        growing: dict[Any, Growing] = {}
+        rows = self._steps(others, report)
+        for recording in self._grown(
+            islice(rows, SAMPLE) if sampled else rows, growing, len(others)
+        ):
+            yield self._row(recording, numbers, others, sampled)
+        first = 1 + max((recording.file for recording in growing.values()), default=-1)
+        for recording in growing.values():
+            yield self._row(recording, numbers, others, sampled)
         if self.by_file and not sampled:  # the last files may have no rows
             for empty in range(first, len(self.files)):
-                yield self._row(Growing(empty, 1, empty), numbers, asked, sampled)
+                yield self._row(Growing(empty, 1, empty), numbers, others, sampled)
 
     def _other(self, number: int) -> int:
         """Index of the other column that a column is made of; -1: none."""
@@ -133,15 +135,15 @@ class StepRows(Reader):
         again = number - 1 - len(self.others) - len(self.paths)
         return again if again >= 0 else -1
 
-    def _steps(self, asked: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def _steps(self, others: Sequence[int], report: Report | None) -> Iterator[Row]:
         layout = self.layout
         time = [] if layout.time is None else [layout.time]
         numbers = [c.number for c in (*self.keys, *time, *layout.channels)]
-        numbers += [self.others[i].number for i in asked]
+        numbers += [self.others[i].number for i in others]
         return self.inner.rows(numbers, report)
 
     def _grown(
-        self, rows: Iterator[Row], found: dict[Any, Growing], others: int
+        self, rows: Iterator[Row], growing: dict[Any, Growing], others: int
     ) -> Iterator[Growing]:
         layout = self.layout
         timed, width = layout.time is not None, len(layout.channels)
@@ -150,36 +152,36 @@ class StepRows(Reader):
         last = -1
         for row in rows:
             if self.by_file and row.file != last:
-                yield from found.values()
-                found.clear()
+                yield from growing.values()
+                growing.clear()
                 for empty in range(last + 1, row.file):
                     yield Growing(empty, 1, empty)
                 last = row.file
             key = row.file if self.by_file else " ".join(map(str, row.values[:keys]))
-            own = found.get(key)
-            if own is None:
-                own = found[key] = Growing(key, row.line, row.file)
+            recording = growing.get(key)
+            if recording is None:
+                recording = growing[key] = Growing(key, row.line, row.file)
             cells = row.values[at : at + width]
             try:
-                own.values.extend(map(float, cells))
+                recording.values.extend(map(float, cells))
             except (TypeError, ValueError, OverflowError):
-                del own.values[len(own.lines) * width :]
-                own.values.extend(self.parser.values(cells, self._where(row)))
+                del recording.values[len(recording.lines) * width :]
+                recording.values.extend(self.parser.values(cells, self._where(row)))
             if timed:
-                self._add_time(own, row, row.values[at - 1])
-            own.lines.append(row.line)
+                self._add_time(recording, row, row.values[at - 1])
+            recording.lines.append(row.line)
             if others:
-                own.others.append(list(row.values[at + width :]))
+                recording.others.append(list(row.values[at + width :]))
 
     def _where(self, row: Row) -> str:
         return self.table.where(row.line, file=row.file)
 
-    def _add_time(self, own: Growing, row: Row, cell: Any) -> None:
+    def _add_time(self, recording: Growing, row: Row, cell: Any) -> None:
         assert self.layout.time is not None
         name = self.layout.time.name
         time = parse_time(cell, name, self._where(row), self.layout.dates)
-        if own.times and time <= own.times[-1]:
-            how = "is that of the row before" if time == own.times[-1] else "goes backwards"
+        if recording.times and time <= recording.times[-1]:
+            how = "is that of the row before" if time == recording.times[-1] else "goes backwards"
             raise DataError(
                 f"the time in column {name!r} {how}",
                 where=self._where(row),
@@ -187,24 +189,24 @@ class StepRows(Reader):
                 remedy="sort the rows of each recording by time and keep one of each, name another"
                 " column with --id or --time, or --time none does without",
             )
-        own.times.append(time)
+        recording.times.append(time)
 
     def _row(
-        self, own: Growing, numbers: Sequence[int], asked: Sequence[int], sampled: bool
+        self, recording: Growing, numbers: Sequence[int], others: Sequence[int], sampled: bool
     ) -> Row:
         return Row(
-            tuple(self._value(own, number, asked, sampled) for number in numbers),
-            own.line,
-            own.file,
+            tuple(self._value(recording, number, others, sampled) for number in numbers),
+            recording.line,
+            recording.file,
         )
 
-    def _value(self, own: Growing, number: int, asked: Sequence[int], sampled: bool) -> Any:
+    def _value(self, recording: Growing, number: int, others: Sequence[int], sampled: bool) -> Any:
         if number == 0:
-            return self._recording(own)
+            return self._recording(recording)
         if len(self.others) < number <= len(self.others) + len(self.paths):
-            return self.paths[number - 1 - len(self.others)][1][own.file]
-        at = list(asked).index(self._other(number))
-        values = [step[at] for step in own.others]
+            return self.paths[number - 1 - len(self.others)][1][recording.file]
+        at = list(others).index(self._other(number))
+        values = [step[at] for step in recording.others]
         if number > len(self.others):
             return [str(value) for value in values]
         if not values:
@@ -213,32 +215,36 @@ class StepRows(Reader):
             step = next(i for i, value in enumerate(values) if value != values[0])
             raise DataError(
                 f"column {self.columns[number].name!r} changes within the recording"
-                f" {self._name(own)!r}",
-                where=self.table.where(own.lines[step], file=own.file),
+                f" {self._name(recording)!r}",
+                where=self.table.where(recording.lines[step], file=recording.file),
                 got=values[step],
                 remedy="give a recording one value, name the recordings with --id, or choose with"
                 " --task what learns a label a step",
             )
         return values[0]
 
-    def _recording(self, own: Growing) -> Recording:
+    def _recording(self, growing: Growing) -> Recording:
         names = tuple(column.name for column in self.layout.channels)
-        values = np.frombuffer(own.values, dtype=np.float32).reshape(-1, len(names))
+        values = np.frombuffer(growing.values, dtype=np.float32).reshape(-1, len(names))
         if np.isinf(values).any():
             step, k = (int(axis[0]) for axis in np.nonzero(np.isinf(values)))
             raise DataError(
                 f"column {names[k]!r} holds no finite number of 32 bits",
-                where=self.table.where(own.lines[step], file=own.file),
+                where=self.table.where(growing.lines[step], file=growing.file),
                 got=values[step, k],
                 remedy="mend it, or leave the cell empty as a gap",
             )
         times = None
         if self.layout.time is not None:
-            times = np.frombuffer(own.times, dtype=np.float64)
-        return Recording(values, names, times, self.layout.dates is not None, self._name(own))
+            times = np.frombuffer(growing.times, dtype=np.float64)
+        return Recording(values, names, times, self.layout.dates is not None, self._name(growing))
 
-    def _name(self, own: Growing) -> str:
-        return short_name(self.files[own.file]) if self.by_file and self.files else str(own.key)
+    def _name(self, recording: Growing) -> str:
+        return (
+            short_name(self.files[recording.file])
+            if self.by_file and self.files
+            else str(recording.key)
+        )
 
 
 def short_name(file: TextFile) -> str:
@@ -260,13 +266,13 @@ def refuse_other_headers(table: Table) -> None:
     names = [column.name for column in table.columns]
     for file in table.files:
         reader: Any = table.reader
-        own = [cell.strip() for _, cells in islice(reader.cells(file), 1) for cell in cells]
-        if own and own != names:
-            missing = [name for name in names if name not in own]
+        header = [cell.strip() for _, cells in islice(reader.cells(file), 1) for cell in cells]
+        if header and header != names:
+            missing = [name for name in names if name not in header]
             what = f"has no column {missing[0]!r}" if missing else "has other columns"
             raise DataError(
                 f"{what}, and {table.files[0].name} has {', '.join(names)}",
                 where=f"{file.name}:1",
-                got=", ".join(own),
+                got=", ".join(header),
                 remedy="give all files the same columns in the same order",
             )

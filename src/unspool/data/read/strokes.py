@@ -113,12 +113,12 @@ def depth(value: Any) -> int:
     """Nesting depth of lists of numbers, by their first elements; 0: something else."""
     if isinstance(value, np.ndarray):
         return value.ndim if value.dtype.kind in "biuf" else 0
-    found = 0
+    levels = 0
     while isinstance(value, list | tuple | np.ndarray):
-        found += 1
-        value = next((each for each in value if len_of(each) or not is_list(each)), None)
+        levels += 1
+        value = next((item for item in value if len_of(item) or not is_list(item)), None)
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return found if number else 0
+    return levels if number else 0
 
 
 def is_list(value: Any) -> bool:
@@ -191,32 +191,32 @@ def line_of(stroke: Any, layout: str, number: int, where: str) -> np.ndarray:
     what = f"stroke {number}"
     if is_list(stroke) and not len(stroke):
         return np.zeros((0, 2))
-    found = numbers(stroke, what, where)
+    points = numbers(stroke, what, where)
     if layout == "axes":
-        found = found.T
-    if found.shape[1] < 2:
+        points = points.T
+    if points.shape[1] < 2:
         raise DataError(
             f"{what} has no y",
             where=where,
             got=stroke,
             remedy="give every point an x and a y",
         )
-    xy = found[:, :2]
+    xy = points[:, :2]
     refuse_wild(xy, what, where)
     return xy
 
 
 def lines_of_offsets(raw: Any, where: str) -> list[np.ndarray]:
-    found = numbers(raw, "the drawing", where)
-    if found.shape[1] != 3:
+    offsets = numbers(raw, "the drawing", where)
+    if offsets.shape[1] != 3:
         raise DataError(
             "offsets are rows of dx, dy and pen up",
             where=where,
-            got=f"rows of {found.shape[1]}",
+            got=f"rows of {offsets.shape[1]}",
             remedy="give three numbers a row, or another --set stroke_layout",
         )
-    refuse_wild(found, "the drawing", where)
-    pens = found[:, 2]
+    refuse_wild(offsets, "the drawing", where)
+    pens = offsets[:, 2]
     if not np.isin(pens, (0, 1)).all():
         at = int(np.argmax(~np.isin(pens, (0, 1))))
         raise DataError(
@@ -225,5 +225,5 @@ def lines_of_offsets(raw: Any, where: str) -> list[np.ndarray]:
             got=pens[at],
             remedy="mend it, or name another --set stroke_layout",
         )
-    xy = np.cumsum(found[:, :2], 0)
+    xy = np.cumsum(offsets[:, :2], 0)
     return np.split(xy, np.flatnonzero(pens[:-1]) + 1)

@@ -102,8 +102,8 @@ class Ts(Reader):
         return self.tags.get(name, ["false"])[0] == "true"
 
     def _number(self, *names: str) -> int | None:
-        found = next((self.tags[name][0] for name in names if self.tags.get(name)), None)
-        return int(found) if found is not None and WHOLE.fullmatch(found) else None
+        value = next((self.tags[name][0] for name in names if self.tags.get(name)), None)
+        return int(value) if value is not None and WHOLE.fullmatch(value) else None
 
     def _check_label(self, label: Sequence[str], where: str) -> None:
         known = self.tags.get("classlabel", [])[1:] if self.answer == "label" else []
@@ -144,8 +144,8 @@ def plain_values(parts: Sequence[str], where: str) -> Recording:
         for name, part in zip(names, parts)
     ]
     values = np.full((max(map(len, rows), default=0), len(rows)), np.nan, dtype=np.float32)
-    for k, own in enumerate(rows):
-        values[: len(own), k] = own
+    for k, row in enumerate(rows):
+        values[: len(row), k] = row
     return Recording(values, tuple(names))
 
 
@@ -157,7 +157,7 @@ def split_stamped(content: str) -> list[str]:
 def stamped_values(parts: Sequence[str], where: str) -> Recording:
     """Pairs (time, value) for each channel; what a channel lacks at a time is a gap."""
     names = tuple(str(i + 1) for i in range(len(parts)))
-    found: dict[float, dict[int, float]] = {}
+    steps: dict[float, dict[int, float]] = {}
     kinds = set()
     for k, part in enumerate(parts):
         parser = Parser([f"channel {names[k]}"])
@@ -179,11 +179,11 @@ def stamped_values(parts: Sequence[str], where: str) -> Recording:
                     got=stamp,
                     remedy="write a number or an ISO date",
                 )
-            found.setdefault(time, {})[k] = parser.values([cell.strip()], where)[0]
-    times = np.array(sorted(found), dtype=np.float64)
+            steps.setdefault(time, {})[k] = parser.values([cell.strip()], where)[0]
+    times = np.array(sorted(steps), dtype=np.float64)
     values = np.full((len(times), len(parts)), np.nan, dtype=np.float32)
     for step, time in enumerate(times.tolist()):
-        for k, value in found[time].items():
+        for k, value in steps[time].items():
             values[step, k] = value
     return Recording(values, names, times, True in kinds)
 

@@ -71,7 +71,7 @@ class Unipen(Reader):
         super().__init__(files, data)
         refuse_empty(files[0])
         self.paths = path_columns(files) if len(files) > 1 else []
-        levels = Counter(own.level for file in files[:SAMPLE] for own in parsed(file)[1])
+        levels = Counter(segment.level for file in files[:SAMPLE] for segment in parsed(file)[1])
         self.level = levels.most_common(1)[0][0] if levels else ""
         names = ["strokes", "label", *(name for name, _ in self.paths)]
         rows = list(islice(self.rows(range(len(names))), SAMPLE))
@@ -82,8 +82,8 @@ class Unipen(Reader):
                 remedy="write .PEN_DOWN, a point x y a line, and .PEN_UP",
             )
         self.first_line = rows[0].line
-        found = [Column(name, i, [row.values[i] for row in rows]) for i, name in enumerate(names)]
-        self.columns = found if self.level not in ("", "?") else [found[0], *found[2:]]
+        columns = [Column(name, i, [row.values[i] for row in rows]) for i, name in enumerate(names)]
+        self.columns = columns if self.level not in ("", "?") else [columns[0], *columns[2:]]
         left = sum(levels.values()) - levels[self.level]
         if self.level not in ("", "?"):
             self.remark = f"segments {self.level}"
@@ -104,19 +104,21 @@ class Unipen(Reader):
 
 
 def strokes_of(
-    own: Segment, components: Sequence[Component], stop: int, file: TextFile
+    segment: Segment, components: Sequence[Component], stop: int, file: TextFile
 ) -> list[np.ndarray]:
-    where = f"{file.name}:{own.line}"
+    where = f"{file.name}:{segment.line}"
     count = len(components)
-    numbers = range(own.first, stop) if own.parts == "?" else listed(own.parts, count, where)
-    found = (components[i].points for i in numbers)
-    return [points for points in found if points is not None and len(points)]
+    numbers = (
+        range(segment.first, stop) if segment.parts == "?" else listed(segment.parts, count, where)
+    )
+    strokes = (components[i].points for i in numbers)
+    return [points for points in strokes if points is not None and len(points)]
 
 
 def listed(parts: str, count: int, where: str) -> Iterator[int]:
     """0-2,5 -> 0 1 2 5, of so many components"""
     for part in parts.split(","):
-        first, _, last = (each.split(":")[0] for each in part.partition("-"))
+        first, _, last = (bound.split(":")[0] for bound in part.partition("-"))
         last = last or first
         if not (WHOLE.fullmatch(first) and WHOLE.fullmatch(last)) or int(last) < int(first):
             raise DataError(
@@ -191,14 +193,14 @@ def segment(rest: str, line: int, first: int) -> Segment:
 def point(content: str, axes: tuple[int, int], where: str) -> list[float]:
     cells = content.split()
     try:
-        found = [float(cells[i]) for i in axes]
+        position = [float(cells[i]) for i in axes]
     except (IndexError, ValueError):
-        found = [np.nan]
-    if not np.isfinite(found).all():
+        position = [np.nan]
+    if not np.isfinite(position).all():
         raise DataError(
             "is no point",
             where=where,
             got=content[:60],
             remedy="write x y, two finite numbers, or a keyword that begins with a dot",
         )
-    return found
+    return position

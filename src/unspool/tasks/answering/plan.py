@@ -194,10 +194,10 @@ def spans(columns: Sequence[Column], start: Column | None) -> Any:
             place = value_of(cells[-1])
             if len(columns) > 1 and columns[0] == start:  # a start and an end
                 answer, place = None, [] if all(map(is_missing, cells)) else list(cells)
-            found = placed(answer, place, whole, where)
+            spans = placed(answer, place, whole, where)
         else:
-            found = listed(value_of(cells[0]), whole, where)
-        kept = [[a, b] for a, b in found if a < len(pair[1]) and pair[1][a:b].strip()]
+            spans = listed(value_of(cells[0]), whole, where)
+        kept = [[a, b] for a, b in spans if a < len(pair[1]) and pair[1][a:b].strip()]
         return pair, [[a, min(b, len(pair[1]))] for a, b in kept]
 
     return convert
@@ -214,20 +214,20 @@ def placed(answer: Any, place: Any, context: str, where: str) -> list[list[int]]
         return [checked(int(place[0]), int(place[1]), context, where)]
     starts = place if isinstance(place, list | tuple) else [place]
     texts = answer if isinstance(answer, list | tuple) else [answer]
-    if all(is_missing(own) for own in starts):
+    if all(is_missing(start) for start in starts):
         return []
     spans = []
-    for text, own in zip(texts, starts):
-        if not is_whole(own) or not isinstance(text, str):
+    for text, start in zip(texts, starts):
+        if not is_whole(start) or not isinstance(text, str):
             raise DataError(
                 "the start of an answer is a number of characters, and its text a string",
                 where=where,
-                got=own,
+                got=start,
                 remedy="give both, or (start, end)",
             )
-        if int(own) < 0:
+        if int(start) < 0:
             continue
-        spans.append(spelled(text, int(own), context, where))
+        spans.append(spelled(text, int(start), context, where))
     return spans
 
 
@@ -236,17 +236,17 @@ def listed(answer: Any, context: str, where: str) -> list[list[int]]:
     lists."""
     if isinstance(answer, dict) and isinstance(texts := answer.get("text"), list):
         starts = answer.get("answer_start", answer.get("start")) or [None] * len(texts)
-        answer = [{"text": own, "start": at} for own, at in zip(texts, starts)]
+        answer = [{"text": item, "start": at} for item, at in zip(texts, starts)]
     answers = answer if isinstance(answer, list | tuple) else [answer]
     spans = []
-    for own in answers:
-        if is_missing(own) or own in MARKS:
+    for item in answers:
+        if is_missing(item) or item in MARKS:
             continue
-        if isinstance(own, dict):
-            at = own.get("answer_start", own.get("start"))
-            spans.append(spelled(str(own.get("text", "")), at, context, where))
+        if isinstance(item, dict):
+            at = item.get("answer_start", item.get("start"))
+            spans.append(spelled(str(item.get("text", "")), at, context, where))
         else:
-            spans.append(spelled(str(own), None, context, where))
+            spans.append(spelled(str(item), None, context, where))
     return spans
 
 

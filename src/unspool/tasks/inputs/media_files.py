@@ -75,10 +75,10 @@ class Located:
             self.remark += f", called {names[0]}{self.ending} and so on"
         digest, named = hashlib.sha256(), set[str]()
         for row in table.rows([files]):
-            own = self.value(row.values[0], table.where(row.line, file=row.file))
-            assert own.path is not None
-            named.add(own.path.name)
-            digest.update(stamp(own.path))
+            file = self.value(row.values[0], table.where(row.line, file=row.file))
+            assert file.path is not None
+            named.add(file.path.name)
+            digest.update(stamp(file.path))
         self.print = digest.hexdigest()
         first = [value for value in files.sample if value not in (None, "")]
         self.column = files._replace(sample=[self.value(value, "") for value in first])

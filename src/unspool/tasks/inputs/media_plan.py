@@ -196,10 +196,10 @@ def answer_column(
         if of_texts and not named and (target == "caption") != (requested in medium.described):
             return None
         if target == "caption":
-            found = joined(table.several(requested, option="--text"))
+            answer = joined(table.several(requested, option="--text"))
         else:
-            found = table.column(requested, option=f"--{'text' if of_texts else 'label'}")
-        return found, f"{target} in {found.name!r}"
+            answer = table.column(requested, option=f"--{'text' if of_texts else 'label'}")
+        return answer, f"{target} in {answer.name!r}"
     if (data.label if of_texts else data.text) is not None:
         return None
     taken = {column.number for column in files.members}
@@ -318,5 +318,7 @@ def tables_below(table: Table, medium: Medium) -> list[Path]:
         for path in sorted(place.rglob("*"))
         if path.suffix.lower() in (*LIST_SUFFIXES, ".json")
     ]
-    paths = [own for own in paths[:SAMPLE_SIZE] if names_files(own, medium, stems)]
-    return sorted(paths, key=lambda own: PARTS.get(own.stem.lower()) != "train")
+    paths = [
+        table_path for table_path in paths[:SAMPLE_SIZE] if names_files(table_path, medium, stems)
+    ]
+    return sorted(paths, key=lambda table_path: PARTS.get(table_path.stem.lower()) != "train")

@@ -238,7 +238,7 @@ def long_series(
     names = [column.name for column in layout.channels]
     listed = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     about = f"{table.summary}, {where}{timed}, channels {listed}"
-    whole = [reader.columns[1 + reader.others.index(own)] for own in static]
+    whole = [reader.columns[1 + reader.others.index(whole_column)] for whole_column in static]
     return SeriesColumns(steps, reader.series, label, None, about, joined(whole) if whole else None)
 
 
@@ -251,9 +251,9 @@ def guess_label(table: Table, data: DataConfig, target: Target | None) -> Column
     if table.header:
         axes = {plain(column.name) for column in columns} & {"x", "z"}  # beside which y is one, too
         names = [name for name in LABELS[target] if name != "y" or not axes]
-        found = known(columns, names)
-        if found is not None or table.typed:
-            return found
+        label = known(columns, names)
+        if label is not None or table.typed:
+            return label
         words = [c for c in columns if not c.profile.has_numbers]
         words = [c for c in words if c.profile.is_label and not is_id(c)]
         words = [c for c in words if not is_text(c) and not all(map(is_date, c.sample))]

@@ -122,10 +122,10 @@ def find_label(table: Table, data: DataConfig, drawn: Drawn, target: Target) -> 
     if data.label is not None:
         return table.column(data.label, option="--label")
     rest = [column for column in table.columns if column != drawn.column]
-    found = guess_label(table, data, target)
-    if found is None or found == drawn.column:
-        found = known(rest, CLASSES) or known(rest, ("folder", "name"))
-    return found
+    label = guess_label(table, data, target)
+    if label is None or label == drawn.column:
+        label = known(rest, CLASSES) or known(rest, ("folder", "name"))
+    return label
 
 
 def find_text(table: Table, data: DataConfig, drawn: Drawn) -> Column | None:

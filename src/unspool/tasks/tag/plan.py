@@ -125,18 +125,18 @@ def _are_spans(value: list[Any]) -> bool:
 def token_lists(values: Values, names: tuple[str, ...], where: str) -> Values:
     """Lists of strings, of words and perhaps of tags, of which there must be as many."""
     lists = [json_list(value, name, where) for value, name in zip(values, names)]
-    if len({len(found) for found in lists}) > 1:
+    if len({len(tokens) for tokens in lists}) > 1:
         raise DataError(
             f"{len(lists[0])} {names[0]} have {len(lists[1])} {names[1]}",
             where=where,
             remedy="give every token one tag",
         )
     strings = tuple(
-        [solid(json_label(value, name, where)) for value in found]
-        for found, name in zip(lists, names)
+        [solid(json_label(value, name, where)) for value in tokens]
+        for tokens, name in zip(lists, names)
     )
-    for name, found in zip(names, strings):
-        if "" in found:
+    for name, tokens in zip(names, strings):
+        if "" in tokens:
             raise DataError(
                 f"field {name!r} holds an empty string",
                 where=where,
