@@ -256,7 +256,7 @@ def test_a_label_with_one_row_leaves_the_choice_to_the_validation_part(tmp_path,
 def test_a_stopped_search_goes_on(data, tmp_path, monkeypatch) -> None:
     few(monkeypatch, ["cnn", "gru"])
     whole = train(data, tmp_path / "whole", label="label")
-    real, calls = auto.begin, []
+    real, calls = auto.start_training, []
 
     def stop_at_the_ninth(home, *rest):
         calls.append(home.path)
@@ -264,7 +264,7 @@ def test_a_stopped_search_goes_on(data, tmp_path, monkeypatch) -> None:
             raise Interrupted(2, home.path, 7)
         return real(home, *rest)
 
-    monkeypatch.setattr(auto, "begin", stop_at_the_ninth)
+    monkeypatch.setattr(auto, "start_training", stop_at_the_ninth)
     with pytest.raises(Interrupted, match=r"resume=True, out=.*stopped\"\)$"):
         train(data, tmp_path / "stopped", label="label")
     with pytest.raises(UserError):

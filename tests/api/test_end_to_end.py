@@ -11,6 +11,7 @@ import torch
 import unspool
 from unspool.errors import ConfigError
 from unspool.nn.cells import CELLS
+from unspool.tasks import TASKS
 from unspool.tasks.generate import Generation
 
 SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "lr": 0.01, "batch": 16}
@@ -244,3 +245,22 @@ def test_importing_unspool_does_not_import_torch() -> None:
 
     code = "import sys, unspool, unspool.cli.app; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_training_builds_its_task_and_its_model_once(reviews, tmp_path, monkeypatch) -> None:
+    built = {"task": 0, "model": 0}
+    kind = TASKS["classify"]
+    make, build = kind.__init__, kind.build
+
+    def count_task(self, *given) -> None:
+        built["task"] += 1
+        make(self, *given)
+
+    def count_model(self):
+        built["model"] += 1
+        return build(self)
+
+    monkeypatch.setattr(kind, "__init__", count_task)
+    monkeypatch.setattr(kind, "build", count_model)
+    unspool.train(reviews, out=tmp_path / "run", max_steps=2, baseline=False, **SMALL)
+    assert built == {"task": 1, "model": 1}

@@ -31,7 +31,8 @@ from unspool.api.settings import refuse_unread_settings
 from unspool.config import Config, Section, declare, sections, settings
 from unspool.errors import ConfigError
 from unspool.tasks import TASKS
-from unspool.tasks.settings import grouped_settings, read_settings, unread_reason
+from unspool.tasks.inputs import INPUTS
+from unspool.tasks.settings import EVERY_RUN, grouped_settings, read_settings, unread_reason
 
 
 def of_inputs() -> list[Case]:
@@ -67,7 +68,8 @@ RARE = {
 }
 RARE_OF_TASK = {
     "answer": declare(model="attention context_gate input_feeding tied"),  # answer=write
-    "handwrite": declare(tokenizer="lowercase min_count normalize"),  # conditional=true
+    "handwrite": declare(tokenizer="lowercase min_count normalize vocab"),  # conditional=true
+    "tag": declare(train="label_smoothing"),  # output=softmax
     "transcribe": declare(model="attention context_gate input_feeding tied"),  # not objective=ctc
 }
 
@@ -157,3 +159,9 @@ def test_auto_takes_what_one_candidate_reads(tmp_path) -> None:
         unspool.train(data, model="auto", out=tmp_path / "run", filters=4, horizon=9)
     with pytest.raises(ConfigError, match=r"model.heads is read only with"):
         unspool.compare(data, models=["gru", "cnn"], out=tmp_path / "c", heads=2)
+
+
+def test_every_setting_has_an_owner_or_is_read_by_every_run() -> None:
+    declared = [*(task.settings for task in TASKS.values()), *(k.settings for k in INPUTS.values())]
+    assert frozenset(name for name, _ in settings()) - frozenset().union(*declared) == EVERY_RUN
+    assert frozenset().union(*declared) <= {name for name, _ in settings()}

@@ -18,7 +18,13 @@ from typing import Any
 import torch
 
 from unspool.api.run import Run, load
-from unspool.api.training import begin, data_files, go_on, report_run, write_report
+from unspool.api.training import (
+    data_files,
+    report_run,
+    resume_training,
+    start_training,
+    write_report,
+)
 from unspool.api.tried import TriedModel, best_mean, mean_scores, rows, table
 from unspool.api.watching import Shown
 from unspool.config import Config
@@ -174,9 +180,9 @@ class Search:
         try:
             if home.config_file.exists():
                 with home.holding():
-                    return go_on(home, self.plans, shown)
+                    return resume_training(home, self.plans, shown)
             with home.making():
-                return begin(home, config, self.plans, None, shown)
+                return start_training(home, config, self.plans, None, shown)
         except Interrupted as stopped:
             raise Interrupted(stopped.number, self.folder.path, stopped.step) from None
 

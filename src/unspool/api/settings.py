@@ -17,7 +17,7 @@ from unspool.tasks.embedding import check_embedding, vector_settings
 from unspool.tasks.encoder import check_model
 from unspool.tasks.planner import Source, open_plan
 from unspool.tasks.settings import refuse_unread
-from unspool.tasks.size import refuse_large_model
+from unspool.tasks.size import may_be_large, refuse_large_model
 from unspool.training.folder import RunFolder
 from unspool.training.transfer import Start, refuse_other_settings
 
@@ -96,7 +96,7 @@ def make_config(
     check_model(config.model)
     check_embedding(config)
     kind.check_config(config)
-    if start is None:
+    if start is None and may_be_large(config, SMALLEST_VOCABULARY, training=True):
         few = config.tokenizer.model_copy(update={"vocab": SMALLEST_VOCABULARY})
         smallest = config.model_copy(update={"tokenizer": few})
         refuse_large_model(kind.invented(smallest, classes=2), training=True)

@@ -18,7 +18,7 @@ from unspool.api.settings import (
     refuse_unread_settings,
 )
 from unspool.api.spelling import in_python
-from unspool.api.training import begin, data_files, go_on, write_report
+from unspool.api.training import data_files, resume_training, start_training, write_report
 from unspool.api.watching import Note, Progress, Shown, watching
 from unspool.config import Config
 from unspool.config.resolve import changed
@@ -196,7 +196,7 @@ def train_plans(
     """Train with settings and data that are known, into a folder that is there."""
     check_folds(config, plans)
     if not config.data.whole:
-        return begin(folder, config, plans, start, shown, rescue)
+        return start_training(folder, config, plans, start, shown, rescue)
     record = {} if start is None else {"start": start.record()}
     threads = config.train.threads or torch.get_num_threads()
     folder.write_config(config, data_files(plans), threads, record)
@@ -212,9 +212,9 @@ def cross_validate(
     def train_fold(home: RunFolder, own: Config) -> Run:
         if home.config_file.exists():
             with home.holding():
-                return go_on(home, plans, shown)
+                return resume_training(home, plans, shown)
         with home.making():
-            return begin(home, own, plans, start, shown)
+            return start_training(home, own, plans, start, shown)
 
     return run_folds(folder, config, train_fold, shown.note)
 
@@ -232,9 +232,9 @@ def _whole(
     epochs = f" for {final.train.stop_epoch} epochs, the median" if final.train.stop_epoch else ""
     shown.note(f"— all rows{epochs}")
     if folder.checkpoints.exists():
-        run = go_on(folder, plans, shown)
+        run = resume_training(folder, plans, shown)
     else:
-        run = begin(folder, final, plans, start, shown)
+        run = start_training(folder, final, plans, start, shown)
     report.calibration, notes = run.task.calibrate_folds(
         unseen_rows(folder.path, config.data.folds)
     )
@@ -297,7 +297,7 @@ def _resume(
         start = open_start(record["start"]["path"]) if "start" in record else None
         report = cross_validate(folder, config, plans, start, shown)
         return _whole(folder, config, plans, start, report, shown)
-    return go_on(folder, plans, shown, spare)
+    return resume_training(folder, plans, shown, spare)
 
 
 def _sources(data: Any, labels: Any, valid: Any, test: Any) -> dict[str, Source]:

@@ -81,7 +81,7 @@ def fit_baselines(
     return found
 
 
-def begin(
+def start_training(
     folder: RunFolder,
     config: Config,
     plans: dict[str, Plan],
@@ -104,11 +104,13 @@ def begin(
     for line in corpus.notes:
         note(line)
     threads = config.train.threads or torch.get_num_threads()
+    tune_process(threads)
     files = data_files(plans)
-    if kind(config, corpus.fields).at_once:
+    task = kind(config, corpus.fields)
+    if task.at_once:
         folder.write_config(config, files, threads)
-        return _fit(folder, config, corpus, plans, threads, shown, rescue)
-    task, model = _make(config, corpus, threads)
+        return _fit(folder, task, corpus, plans, shown, rescue)
+    model = _initial_model(task)
     origins: dict[str, dict[str, str]] = {}
     if start is not None:
         note(take_over(task, model, start))
@@ -128,7 +130,7 @@ def begin(
     return _train(folder, task, model, corpus, plans, shown, resume=False, rescue=rescue)
 
 
-def go_on(
+def resume_training(
     folder: RunFolder, plans: dict[str, Plan], shown: Shown, rescue: Path | None = None
 ) -> Run:
     """Train from the newest checkpoint."""
@@ -138,21 +140,21 @@ def go_on(
     given_words = "start" in record or config.embedding.extend
     fitted = read_tokenizer(folder.path) if given_words else None
     corpus = TASKS[config.task].load_corpus(config, plans, fitted=fitted, progress=shown.progress)
-    if TASKS[config.task](config, corpus.fields).at_once:
-        return _fit(folder, config, corpus, plans, record["threads"], shown, rescue)
-    task, model = _make(config, corpus, record["threads"])
+    tune_process(record["threads"])
+    task = TASKS[config.task](config, corpus.fields)
+    if task.at_once:
+        return _fit(folder, task, corpus, plans, shown, rescue)
+    model = _initial_model(task)
     return _train(folder, task, model, corpus, plans, shown, resume=True, rescue=rescue)
 
 
-def _make(config: Config, corpus: Corpus, threads: int) -> tuple[Task, nn.Module]:
-    """The task, and its model with the initial weights of the run's seed."""
-    tune_process(threads)
-    torch.manual_seed(config.train.seed)
-    task = TASKS[config.task](config, corpus.fields)
+def _initial_model(task: Task) -> nn.Module:
+    """The model, with the initial weights of the run's seed."""
+    torch.manual_seed(task.config.train.seed)
     model = build_model(task, training=True)
-    if config.embedding.frozen:
+    if task.config.embedding.frozen:
         freeze_embedding(model)
-    return task, model
+    return model
 
 
 def _train(
@@ -221,16 +223,14 @@ def spare_folder(
 
 def _fit(
     folder: RunFolder,
-    config: Config,
+    task: Task,
     corpus: Corpus,
     plans: Mapping[str, Plan],
-    threads: int,
     shown: Shown,
     rescue: Path | None,
 ) -> Run:
-    """At once: what has no steps has no checkpoints either."""
-    tune_process(threads)
-    task, started = TASKS[config.task](config, corpus.fields), time.monotonic()
+    """Fit a model that is not trained by steps, and so has no checkpoints."""
+    started = time.monotonic()
     with (
         spare_folder(rescue, folder, task, corpus.parts) as spare,
         FolderHandle(folder.path) as handle,

@@ -1,24 +1,36 @@
 """Which settings a run reads: those of its task, its kind of input and its network.
 
-A task and a kind of input declare their settings (`Task.settings`, `InputKind.settings`); what
-nobody declares is read by every run. A setting may also depend on others (`when` in `config/`).
+A task and a kind of input declare their settings (`Task.settings`, `InputKind.settings`); every
+run reads the others (`EVERY_RUN`). A setting may also depend on others (`when` in `config/`).
 In: a `Config`, names of settings. Out: the names that it reads, or an error about one it does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from unspool.config import SECTIONS, Config, settings
+from unspool.config import SECTIONS, Config, declare, settings
 from unspool.config.resolve import full_name
 from unspool.errors import ConfigError
 from unspool.tasks import TASKS
 from unspool.tasks.inputs import INPUTS, TEXT
 
+# Settings that no task and no kind of input declares, so that none need be imported to know them.
+EVERY_RUN = declare(
+    data="input format encoding columns decimal sheet split_column header valid_share"
+    " test_share split_seed folds fold fold_part group",
+    model="network cell bidirectional layers hidden filters widths embedding dropout"
+    " options heads feed_forward activation norm epsilon embedding_norm positions"
+    " context self_attention attention_window attention_dropout",
+    train="epochs least_steps stop_epoch max_steps batch batch_tokens optimizer lr momentum"
+    " beta2 weight_decay schedule warmup clip freeze layer_decay max_seconds patience"
+    " eval_steps log_steps checkpoint_seconds max_bad_steps precision device threads"
+    " tensorboard seed",
+)
 SECTION_TITLES = {
     "data": "files and splits",
     "tokenizer": "tokenizer",
@@ -84,9 +96,8 @@ def refuse_unread(
 def unread_reason(name: str, config: Config) -> str | None:
     """Why a run does not read a setting; None if it does."""
     task, kind = TASKS[config.task], INPUTS.get(_input(config), INPUTS[TEXT])
-    owners = _owners().get(name)
-    if owners is not None and name not in task.settings | kind.settings:
-        return f"is a setting of {_listed(owners)}; this is {config.task} of {kind.name}"
+    if name not in EVERY_RUN | task.settings | kind.settings:
+        return f"is a setting of {_listed(_owners(name))}; this is {config.task} of {kind.name}"
     if name in task.unread.get("any", ()):
         return f"has no effect on {config.task}"
     if name in task.unread.get(_input(config), ()):
@@ -121,20 +132,11 @@ def _conditions() -> dict[str, list[str]]:
     }
 
 
-def _owners() -> dict[str, list[str]]:
-    """{setting: tasks and kinds of input that declare it}"""
-    owners: dict[str, list[str]] = {}
-    for name, names in _declared():
-        for setting in names:
-            owners.setdefault(setting, []).append(name)
-    return owners
-
-
-def _declared() -> Iterator[tuple[str, frozenset[str]]]:
-    for name in TASKS:
-        yield name, TASKS[name].settings
-    for name, kind in INPUTS.items():
-        yield name, kind.settings
+def _owners(setting: str) -> list[str]:
+    """The tasks and kinds of input that declare a setting."""
+    declared = {name: TASKS[name].settings for name in TASKS}
+    declared |= {name: kind.settings for name, kind in INPUTS.items()}
+    return [name for name, settings in declared.items() if setting in settings]
 
 
 def _holds(condition: str, config: Config) -> bool:

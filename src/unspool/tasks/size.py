@@ -46,17 +46,17 @@ def refuse_long_row(
 def rough_bytes(config: Config, vocabulary: int) -> int:
     """No fewer than the weights of the model take; cheap, and far too many for most."""
     model = config.model
-    width = max(
-        model.hidden,
-        model.embedding,
-        model.filters * len(model.widths),
-        model.feed_forward or 4 * model.hidden,
-        model.dense,
-        model.projection,
-        model.character_embedding,
-        model.character_hidden,
-    )
-    layers = (model.layers + model.highways + 2) * 16 * max(model.widths) * width * width
+    sizes, kernel = [model.hidden, model.embedding, model.dense], 1
+    if model.network == "transformer":
+        sizes.append(model.feed_forward or 4 * model.hidden)
+    characters = config.task == "elmo"
+    if characters or model.network == "cnn":
+        sizes.append(model.filters * len(model.widths))
+        kernel = max(model.widths)
+    if characters or model.characters != "none":
+        sizes += [model.character_embedding, model.character_hidden, model.projection]
+    width = max(sizes)
+    layers = (model.layers + model.highways + 2) * 16 * kernel * width * width
     return 4 * (layers + 8 * (vocabulary + model.context + config.data.max_length) * width)
 
 
@@ -75,12 +75,16 @@ def weight_bytes(task: Task) -> float:
         return 0.0  # cannot be built there: the real one will show
 
 
+def may_be_large(config: Config, vocabulary: int, *, training: bool) -> bool:
+    """Whether a model is worth counting its weights; cheap."""
+    return rough_bytes(config, vocabulary) * _copies(config, training) >= SMALL
+
+
 def refuse_large_model(task: Task, *, training: bool) -> None:
     """A ConfigError where the weights, in training with all that belongs to them, are more than
     fits into memory."""
-    config = task.config
-    copies = COPIES[config.train.optimizer] if training else 1
-    if rough_bytes(config, largest_vocabulary(task)) * copies < SMALL:
+    config, copies = task.config, _copies(task.config, training)
+    if not may_be_large(config, largest_vocabulary(task), training=training):
         return
     size = weight_bytes(task) * copies
     count = f"{size / copies / 4:,.0f} weights" if math.isfinite(size) else "so many weights"
@@ -91,6 +95,10 @@ def refuse_large_model(task: Task, *, training: bool) -> None:
         where=f"model.hidden={config.model.hidden}",
         remedy="set a smaller hidden, embedding, layers, context or vocab",
     )
+
+
+def _copies(config: Config, training: bool) -> int:
+    return COPIES[config.train.optimizer] if training else 1
 
 
 def largest_vocabulary(task: Task) -> int:
