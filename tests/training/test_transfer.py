@@ -153,7 +153,8 @@ def test_what_does_not_fit_is_refused(pretrained, reviews, book, writer, tmp_pat
     refused(r"fit no part of generate with model=.transformer.", data=book, task="generate")
     refused(r"no such run folder", RunError, start=tmp_path / "nothing")
     refused(r"freeze freezes what an encoder has learnt before", start=None, freeze="encoder")
-    with pytest.raises(ConfigError, match=r"its start behind it; got .* Leave out start="):
+    message = r"start= cannot be combined with resume=True; got .* Leave out start="
+    with pytest.raises(ConfigError, match=message):
         unspool.train(out=pretrained, resume=True, start=writer)
 
 

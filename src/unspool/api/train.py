@@ -122,7 +122,7 @@ def _resumed(
     refuse_changes(folder, task, model, settings, config)
     if start is not None:
         raise ConfigError(
-            "a run that is resumed has its start behind it", got=start, remedy="leave out --from"
+            "--from cannot be combined with --resume", got=start, remedy="leave out --from"
         )
     return folder
 

@@ -37,7 +37,7 @@ def picture_of(run: Run) -> AnswerPicture:
         return AnswerPicture("alignment", alignment)
     if task.looks_ahead:
         return AnswerPicture("continuation", forecast)
-    if hasattr(task.looked_at, "transcript"):
+    if hasattr(task.reading_class, "transcript"):
         return AnswerPicture("lattice", lattice)
     raise ConfigError(
         "--picture is for translations, captions, forecasts and transcripts",

@@ -82,7 +82,7 @@ def transcript(subject: Subject, query: Query) -> dict[str, Any]:
 
 def writes(subject: Subject) -> bool:
     """Whether the model writes a text where it reads."""
-    return subject.model is not None and hasattr(subject.task.looked_at, "transcript")
+    return subject.model is not None and hasattr(subject.task.reading_class, "transcript")
 
 
 MOST_POINTS = 1500  # points

@@ -50,7 +50,7 @@ def layers_of(subject: Subject) -> list[dict[str, str]]:
 
 def is_recurrent(subject: Subject) -> bool:
     encoder: Any = getattr(subject.model, "encoder", None)
-    whole = not subject.task.aside  # what a network reads are the steps of the input
+    whole = not subject.task.ignored_taps  # what a network reads are the steps of the input
     return whole and isinstance(getattr(encoder, "network", None), Recurrent)
 
 

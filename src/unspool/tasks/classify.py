@@ -58,7 +58,7 @@ class Classify(DocumentTask):
         train="label_smoothing class_weights oversample calibrate thresholds baseline",
     )
     higher_is_better = True
-    looked_at: Any = ClassifyReading
+    reading_class: Any = ClassifyReading
     answer: type[Answer] = Prediction
     constant = "majority"
 
@@ -73,7 +73,7 @@ class Classify(DocumentTask):
             self.decision = OneLabel(field, config.train)
         self.metric, self.answer = self.decision.metric, self.decision.answer
         target = "labels" if isinstance(field, LabelsField) else "label"
-        self.looked_at = input_kind(config.data).reading(target) or self.decision.reading
+        self.reading_class = input_kind(config.data).reading(target) or self.decision.reading
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:

@@ -152,7 +152,7 @@ class DocumentTask(Task):
 
     @property
     def temperature(self) -> float:
-        """By which scores are divided."""
+        """Softmax temperature."""
         return 1.0
 
     def ensemble(self) -> Ensemble:

@@ -125,7 +125,7 @@ class ElmoTask(Task):
     }
     default_model = "elmo"
     higher_is_better = False
-    looked_at = ElmoReading
+    reading_class = ElmoReading
     contextual = True
     usage = "unspool train DATA --from {run}"
     defaults: ClassVar[Mapping[str, Any]] = {

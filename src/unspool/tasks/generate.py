@@ -175,7 +175,7 @@ class Generate(Task):
     unread: ClassVar = {"any": declare(data="max_length", train="batch_tokens")}
     default_model = "lstm"
     higher_is_better = False
-    looked_at = GenerateReading
+    reading_class = GenerateReading
     answer = Continuation
     continues = True
     causal = True

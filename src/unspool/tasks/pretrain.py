@@ -137,7 +137,7 @@ class Pretrain(Task):
     settings = declare(train="label_smoothing")
     default_model = "transformer"
     higher_is_better = False
-    looked_at = PretrainReading
+    reading_class = PretrainReading
     answer = Filled
     options = Filling
     usage = 'unspool predict {run} "some <mask> text"'

@@ -212,14 +212,14 @@ class Regress(DocumentTask):
     metric = "rmse"
     settings = declare(data="text_pair label missing", model="pooling dense", train="loss baseline")
     higher_is_better = False
-    looked_at: Any = RegressReading
+    reading_class: Any = RegressReading
     answer = Estimate
     constant = "mean"
 
     def __init__(self, config: Config, fields: Fields) -> None:
         super().__init__(config, fields)
         self.metric = {"squared": "rmse", "absolute": "mae"}[config.train.loss]
-        self.looked_at = input_kind(config.data).reading("number") or RegressReading
+        self.reading_class = input_kind(config.data).reading("number") or RegressReading
 
     @property
     def number(self) -> NumberField:

@@ -115,7 +115,7 @@ class Task(ABC):
     metric: str  # what it is judged by; unless `rank` differs, it decides which weights are best
     higher_is_better: ClassVar[bool]
     default_model: ClassVar[str]
-    looked_at: Any  # a class derived from `Reading`: how `look` reads one input
+    reading_class: Any  # a class derived from `Reading`: how `look` reads one input
     unit: ClassVar[str] = "rows"  # what a row of its data is called
     most_held_out: ClassVar[int | None] = None  # rows of a part at most that no file was given for
     defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from the schema's
@@ -129,7 +129,7 @@ class Task(ABC):
     prompt_file: ClassVar[bool] = False  # whether what it continues is in a file
     listens: ClassVar[bool] = False  # whether it answers while sound comes on standard input
     looks_ahead: ClassVar[bool] = False  # whether it answers with the next steps of a series
-    aside: tuple[str, ...] = ()  # beginnings of taps that see no steps of the input
+    ignored_taps: tuple[str, ...] = ()  # beginnings of taps that see no steps of the input
     causal: ClassVar[bool] = False  # whether its tokens see only those before them
     contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder
     reads_contextual: ClassVar[bool] = False  # whether it can read with such vectors
@@ -427,7 +427,7 @@ class Task(ABC):
         given = item.strip() if isinstance(item, str) else item
         if isinstance(given, Sized) and not len(given):
             raise nothing()
-        return self.looked_at(self, model, item)
+        return self.reading_class(self, model, item)
 
     def whole_start(self) -> WholeStart | None:
         """What a run of the same task takes over that starts from a model of this one, where that

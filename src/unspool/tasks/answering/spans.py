@@ -72,7 +72,7 @@ class SpanAnswers(Task):
     metric = "f1"
     higher_is_better = True
     default_model = "bilstm"
-    looked_at = SpanReading
+    reading_class = SpanReading
     answer: type[Answer] | None = SpanAnswer
     items: ClassVar[tuple[type, ...]] = (str, tuple, list)
     unit = "questions"

@@ -121,8 +121,8 @@ class StoryAnswers(Classify):
 
     def __init__(self, config: Config, fields: Any) -> None:
         super().__init__(config, fields)
-        self.looked_at = StoryReading if config.model.hops else SequenceReading
-        self.aside = ("encoder.", "pooling.") if config.model.hops else ()  # read sentences
+        self.reading_class = StoryReading if config.model.hops else SequenceReading
+        self.ignored_taps = ("encoder.", "pooling.") if config.model.hops else ()  # read sentences
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:

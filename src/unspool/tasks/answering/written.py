@@ -152,7 +152,7 @@ class WrittenStoryAnswers(Task):
     metric = "accuracy"
     higher_is_better = True
     default_model = StoryAnswers.default_model
-    looked_at = WrittenStoryReading
+    reading_class = WrittenStoryReading
     answer = WrittenAnswer
     options = Decoding
     items: ClassVar[tuple[type, ...]] = (str, tuple, list)
@@ -161,7 +161,7 @@ class WrittenStoryAnswers(Task):
 
     def __init__(self, config: Config, fields: Fields) -> None:
         super().__init__(config, fields)
-        self.aside = ("encoder.", "pooling.", "memory.")  # within sentences, and hops
+        self.ignored_taps = ("encoder.", "pooling.", "memory.")  # within sentences, and hops
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:

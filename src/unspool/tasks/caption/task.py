@@ -84,7 +84,7 @@ class CaptionTask(Task):
     )
     default_model = "xu"
     higher_is_better = True
-    looked_at = CaptionReading
+    reading_class = CaptionReading
     answer = Caption
     options = Decoding
     unit = "items"

@@ -80,7 +80,7 @@ class Forecast(Task):
     higher_is_better = False
     default_model = "gru"
     unit = "series"
-    looked_at = ForecastReading
+    reading_class = ForecastReading
     answer = SeriesForecast
     items = (Recording, np.ndarray, list)
     options = ForecastOptions

@@ -123,7 +123,7 @@ class Handwrite(Task):
     higher_is_better = False
     default_model = "lstm"
     unit = "drawings"
-    looked_at = HandwriteReading
+    reading_class = HandwriteReading
     answer = Handwritten
     items = (Recording, np.ndarray, list)
     options = Writing

@@ -77,7 +77,7 @@ class Tag(Task):
     )
     default_model = "bilstm"
     higher_is_better = True
-    looked_at: Any = TagReading
+    reading_class: Any = TagReading
     answer: type[Answer] = TaggedText
     items = (str, list, tuple)
     reads_contextual = True
@@ -106,7 +106,7 @@ class Tag(Task):
         self.spelling = getattr(self.input_field, "spelling", None)
         if not reads_text(config):
             self.answer = TaggedSeries
-        self.looked_at = input_kind(config.data).reading("tags") or TagReading
+        self.reading_class = input_kind(config.data).reading("tags") or TagReading
         if self.marks is None:
             self.metric = "accuracy"
 

@@ -85,7 +85,7 @@ class Transcribe(Task):
         " objective ctc_weight",
         train="label_smoothing",
     )
-    looked_at: Any = TranscribeReading
+    reading_class: Any = TranscribeReading
     default_model = "bilstm"
     higher_is_better = False
     answer = Transcript
@@ -107,7 +107,7 @@ class Transcribe(Task):
         self.usage = type(self).usage
         self.confidence = Confidence()
         if config.model.objective == "attention":
-            self.looked_at = AttentionReading
+            self.reading_class = AttentionReading
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:

@@ -99,7 +99,7 @@ class Translate(Task):
     metric = "bleu"
     default_model = "transformer"
     higher_is_better = True
-    looked_at = TranslateReading
+    reading_class = TranslateReading
     answer = Translation
     options = Decoding
     defaults: ClassVar[Mapping[str, Any]] = {
