@@ -71,7 +71,7 @@ def test_every_kind_is_read_and_said(here: Path, unspool) -> None:
     (here / "run" / "image.json").write_text('{"height": "tall"}')
     ended = unspool("predict", here / "run", home / "bar" / "0.png")
     assert ended.code == 2
-    assert "image.json: not how images are read" in ended.err
+    assert "image.json: invalid image settings" in ended.err
 
 
 def test_a_missing_path_in_the_table(here: Path, refused) -> None:

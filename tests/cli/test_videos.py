@@ -49,7 +49,7 @@ def test_folders_of_clips(here: Path, unspool) -> None:
     (here / "run" / "video.json").write_text('{"height": "tall"}')
     ended = unspool("predict", here / "run", given[0])
     assert ended.code == 2
-    assert "video.json: not how videos are read" in ended.err
+    assert "video.json: invalid video settings" in ended.err
 
 
 def tagged(home: Path, count: int = 8) -> Path:

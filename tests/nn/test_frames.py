@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from unspool.nn.frames import AT_ONCE, ClipAugment, FrameInput
+from unspool.nn.frames import CHUNK_PIXELS, ClipAugment, FrameInput
 from unspool.nn.images import Augmentation, ConvolutionalInput, Patches
 from unspool.nn.inputs import VectorInput
 
@@ -88,7 +88,7 @@ def test_each_frame_by_itself() -> None:
 
 def test_long_clips_are_read_in_parts() -> None:
     own = layer(patches=True)
-    x = torch.randn(1, 2 * AT_ONCE // (W * H * C) + 1, W * H * C)
+    x = torch.randn(1, 2 * CHUNK_PIXELS // (W * H * C) + 1, W * H * C)
     with torch.no_grad():
         found = own(x)
         torch.testing.assert_close(found[:, -3:], own(x[:, -3:]), rtol=1e-4, atol=1e-5)

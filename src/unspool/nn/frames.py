@@ -14,7 +14,7 @@ from unspool.nn.images import Augmentation, ConvolutionalInput, Patches, augment
 from unspool.nn.inputs import Augment, InputLayer, VectorInput
 from unspool.nn.packing import Packing
 
-AT_ONCE = 1 << 21  # pixels of frames that are read at once where nothing is learnt
+CHUNK_PIXELS = 1 << 21  # pixels of frames that are read at once where nothing is learnt
 
 
 class ClipAugment(Augment):
@@ -97,7 +97,7 @@ class FrameInput(InputLayer):
         if torch.is_grad_enabled():
             x = self._vectors(frames)
         else:  # a film of any length, in bounded memory
-            some = max(1, AT_ONCE // frames.shape[1])
+            some = max(1, CHUNK_PIXELS // frames.shape[1])
             x = torch.cat([self._vectors(part) for part in frames.split(some)])
         return self.dropout(packing.unpack(x))
 

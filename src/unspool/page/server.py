@@ -33,7 +33,7 @@ KEPT = 16  # answers
 LONGEST = 2_000_000  # bytes of the body of a question
 CHANGING = {"training"}  # answers that are not kept
 WAITING = 16  # questions that may wait for one another; browsers ask six
-AT_ONCE = {"run", "training", "positions"}  # that need no computing, and do not wait for it
+INSTANT_ANSWERS = {"run", "training", "positions"}  # that need no computing, and do not wait for it
 # Of accept(2): there is no room for another connection, which waits and makes the socket ready.
 FULL = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 BACK_OFF = 0.2  # seconds
@@ -111,7 +111,7 @@ class PageServer(ThreadingHTTPServer):
                 raise ConnectionAbortedError  # the client no longer waits
             return encoded(answer(self.subject, name, dict(query)))
 
-        if name in AT_ONCE:
+        if name in INSTANT_ANSWERS:
             return work()
         if not self.waiting.acquire(blocking=False):
             raise Busy

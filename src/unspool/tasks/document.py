@@ -36,7 +36,7 @@ from unspool.tasks.contextual import (
 )
 from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
 from unspool.tasks.inputs import input_kind, reads_text, recommended_settings
-from unspool.tasks.inputs.text import AT_ONCE
+from unspool.tasks.inputs.text import DIRECT_FIT
 from unspool.tasks.inputs.windows import merged, windows_of
 from unspool.tasks.linear import (
     CONSTANT,
@@ -100,7 +100,7 @@ class DocumentTask(Task):
     @classmethod
     def check_config(cls, config: Config) -> None:
         input_kind(config.data).check(config)
-        if config.model.network in AT_ONCE and reads_text(config):
+        if config.model.network in DIRECT_FIT and reads_text(config):
             check_baseline(config)
         if config.model.pooling == "cls" and config.model.network != "transformer":
             raise ConfigError(
@@ -127,7 +127,7 @@ class DocumentTask(Task):
 
     @property
     def at_once(self) -> bool:
-        return self.config.model.network in AT_ONCE
+        return self.config.model.network in DIRECT_FIT
 
     def fit_model(self, parts: Mapping[str, Part]) -> Fitting:
         linear = self.config.model.network == "linear" and len(self.features)

@@ -200,7 +200,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     assert np.array_equal(loaded.scaler.mean, field.scaler.mean)
     (tmp_path / "hashes.json").unlink(missing_ok=True)
     (tmp_path / "image.json").write_text('{"height": 7, "width": 6, "colours": 1}')
-    with pytest.raises(RunError, match="not how images are read"):
+    with pytest.raises(RunError, match="invalid image settings"):
         loaded.load(tmp_path)
 
 

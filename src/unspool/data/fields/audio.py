@@ -267,7 +267,7 @@ class AudioSource(VectorSource):
         except (TypeError, ValueError, OverflowError):
             valid = False
         if not valid:
-            raise RunError("not how frames of sound are made", where=folder / FILE, remedy=AGAIN)
+            raise RunError("invalid audio settings", where=folder / FILE, remedy=AGAIN)
 
 
 def changed(infos: dict[AudioInfo, int], rate: int) -> list[str]:

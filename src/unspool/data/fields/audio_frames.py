@@ -19,7 +19,7 @@ ZEROS = 24  # zero crossings of the sinc on each side
 SHARE = 0.945  # of the lower Nyquist frequency that passes
 BETA = 9.0  # of the Kaiser window: about 90 dB
 FLOOR = 1e-10  # power of a band, at least
-AT_ONCE = 4096  # frames
+CHUNK_FRAMES = 4096  # computed together
 
 Features = Literal["logmel", "mfcc"]
 
@@ -274,8 +274,8 @@ class FrameMaker:
         skip = max(0, state.skip - len(new))
         count = max(0, 1 + (len(rest) - w) // h)
         parts = [np.zeros((0, len(self.framing.names)), np.float32)]
-        for start in range(0, count, AT_ONCE):
-            stop = min(count, start + AT_ONCE)
+        for start in range(0, count, CHUNK_FRAMES):
+            stop = min(count, start + CHUNK_FRAMES)
             x = torch.from_numpy(rest[start * h : (stop - 1) * h + w])
             parts.append(spectrum(x.unfold(0, w, h), self.framing).numpy())
         skip += max(0, count * h - len(rest))

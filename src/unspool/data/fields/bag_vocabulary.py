@@ -15,7 +15,7 @@ import numpy as np
 from unspool.data.store.ragged import Ragged
 
 SPELLED = (2, 5)  # characters of the shortest and the longest n-gram of a word
-AT_ONCE = 1 << 18  # words whose characters are counted at once
+CHUNK_WORDS = 1 << 18  # words whose characters are counted at once
 
 
 class FeaturePairs(NamedTuple):
@@ -123,7 +123,7 @@ class SpellingNgrams:
             numbers = [index.setdefault(ngram, len(index)) for ngram in spelled(types[word])]
             rows[word] = np.array(numbers, dtype=np.int64)
         table, frequency = Ragged.of(rows), np.zeros(len(index), dtype=np.int64)
-        for part in stretches(texts, AT_ONCE):
+        for part in stretches(texts, CHUNK_WORDS):
             frequency += text_frequency(self.pairs(ids[part], texts[part], table), len(index))
         self.ngrams = [ngram for ngram, number in index.items() if frequency[number] >= least]
         return frequency[frequency >= least]

@@ -43,7 +43,7 @@ from unspool.text.vocab import SPECIALS, Vocab
 FILE = "ngrams.json"
 SECOND = "›"  # before the words of a second text
 FIRST = len(SPECIALS)  # id of the first token of a vocabulary
-AT_ONCE = 1 << 20  # tokens that are counted at once
+CHUNK_TOKENS = 1 << 20  # tokens that are counted at once
 LONGEST = {"word": 2, "char": 5}  # tokens of an n-gram
 MOST_SPELLED = 4_000_000  # words of all texts, beyond which their characters are not counted
 
@@ -187,7 +187,7 @@ class NgramField(TokenField):
         ids = known[numbers]
         table = self.spelling.table(types) if len(self.spelling) else None
         width, parts = max(1, len(self)), [Distinct(np.empty(0, np.int64), np.empty(0, np.int64))]
-        for part in stretches(texts, AT_ONCE if table is None else AT_ONCE // 8):
+        for part in stretches(texts, CHUNK_TOKENS if table is None else CHUNK_TOKENS // 8):
             pairs = [self.words.pairs(ids[part], texts[part])] if len(self.words) else []
             if table is not None:
                 more = self.spelling.pairs(numbers[part], texts[part], table)

@@ -221,5 +221,5 @@ class EncodedImageSource(VectorSource):
         self.encoder.save(folder / ENCODER)
 
     def load(self, folder: Path) -> None:
-        self.images.shape = load_shape(folder / FILE, "images")
+        self.images.shape = load_shape(folder / FILE, "image")
         self.path = folder / ENCODER

@@ -160,6 +160,6 @@ class FeatureField(RecordingField):
             valid = False
         if not valid:
             raise RunError(
-                "not the means and deviations of features", where=folder / FILE, remedy=AGAIN
+                "invalid means or deviations of features", where=folder / FILE, remedy=AGAIN
             )
         self.centre, self.spread_ = mean, std

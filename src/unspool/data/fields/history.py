@@ -445,14 +445,14 @@ class HistoryField(RecordingField):
                 for column in stored.get("static", [])
             ]
             size = len(self.channels)
-            fine = self.mean.shape == self.std.shape == (size,)
-            fine &= bool(np.isfinite(self.mean).all() and (self.std > 0).all())
-            fine &= {*self.targets, *self.ahead} <= set(self.channels) and bool(self.targets)
-            fine &= min(self.length, self.horizon, self.season) > 0
-            fine &= self.step.seconds > 0 and 0 <= self.step.months <= MOST_MONTHS
+            valid = self.mean.shape == self.std.shape == (size,)
+            valid &= bool(np.isfinite(self.mean).all() and (self.std > 0).all())
+            valid &= {*self.targets, *self.ahead} <= set(self.channels) and bool(self.targets)
+            valid &= min(self.length, self.horizon, self.season) > 0
+            valid &= self.step.seconds > 0 and 0 <= self.step.months <= MOST_MONTHS
         except (KeyError, TypeError, ValueError, OverflowError):
-            fine = False
-        if not fine:
+            valid = False
+        if not valid:
             raise RunError(
                 "not the channels and windows of series", where=folder / FILE, remedy=AGAIN
             )

@@ -260,7 +260,7 @@ class ImageSource(PixelSource):
         return small.swapaxes(0, 1).reshape(-1).astype(np.float64)
 
     def load(self, folder: Path) -> None:
-        self.shape = load_shape(folder / FILE, "images")
+        self.shape = load_shape(folder / FILE, "image")
         if len(self.channels) != self.shape.height * self.shape.colours:
-            raise not_a_shape(folder / FILE, "images")
+            raise not_a_shape(folder / FILE, "image")
         self.encoder = None

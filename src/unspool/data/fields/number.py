@@ -191,10 +191,10 @@ class NumberField(Field):
             arrays = [np.array(stored[key], dtype=np.float64) for key in FITTED]
             self.mean, self.std, self.median = arrays
             fits = all(array.shape == (len(self.names),) for array in arrays)
-            fine = fits and bool(self.names) and np.isfinite(arrays).all() and (self.std > 0).all()
+            valid = fits and bool(self.names) and np.isfinite(arrays).all() and (self.std > 0).all()
         except (KeyError, TypeError, ValueError, OverflowError):
-            fine = False
-        if not fine:
+            valid = False
+        if not valid:
             raise RunError(
                 "not the names, means and deviations of numbers", where=folder / FILE, remedy=AGAIN
             )

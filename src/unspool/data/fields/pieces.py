@@ -56,12 +56,12 @@ class KnownMusic:
             self.openings = [[int(key) for key in keys] for keys in stored["openings"]]
             numbers = stored["numbers"]
             self.numbers = None if numbers is None else MusicNumbers(*map(float, numbers))
-            fine = 0 < self.grid <= 480
-            fine &= all(0 <= key < KEYS for keys in self.openings for key in keys)
+            valid = 0 < self.grid <= 480
+            valid &= all(0 <= key < KEYS for keys in self.openings for key in keys)
         except (KeyError, TypeError, ValueError, OverflowError):
-            fine = False
-        if not fine:
-            raise RunError("not what is known of music", where=folder / FILE, remedy=AGAIN)
+            valid = False
+        if not valid:
+            raise RunError("invalid music settings", where=folder / FILE, remedy=AGAIN)
 
 
 class LeftOut:

@@ -167,15 +167,15 @@ def load_shape(path: Path, noun: str, colours: int = 0) -> ImageShape:
     try:
         shape = ImageShape(**read_json(path))
         sides = (shape.height, shape.width, shape.patch)
-        fine = all(isinstance(side, int) and 0 <= side <= 8192 for side in sides)
-        fine &= shape.height > 0 and shape.colours in ((colours,) if colours else (1, 3))
-        fine &= shape.any_width == (shape.width == 0)
-        if fine and shape.reading == "patches":
+        valid = all(isinstance(side, int) and 0 <= side <= 8192 for side in sides)
+        valid &= shape.height > 0 and shape.colours in ((colours,) if colours else (1, 3))
+        valid &= shape.any_width == (shape.width == 0)
+        if valid and shape.reading == "patches":
             high, wide = shape.patches
-            fine = high > 0 and not shape.height % high and not shape.width % wide
+            valid = high > 0 and not shape.height % high and not shape.width % wide
     except (TypeError, ValueError, KeyError):
-        fine = False
-    if not fine:
+        valid = False
+    if not valid:
         raise not_a_shape(path, noun)
     return shape
 
@@ -197,7 +197,7 @@ def given_file(value: dict[str, Any], where: str) -> Iterator[Path]:
 
 
 def not_a_shape(path: Path, noun: str) -> RunError:
-    return RunError(f"not how {noun} are read", where=path, remedy=AGAIN)
+    return RunError(f"invalid {noun} settings", where=path, remedy=AGAIN)
 
 
 class PixelSource(VectorSource):

@@ -61,8 +61,8 @@ class Questions(TokenPairs):
     token_offsets   of the tokens of each context, (·, 2) characters
     """
 
-    def __init__(self, *given: Any, token_offsets: Ragged, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(self, *sides: Any, token_offsets: Ragged, **options: Any) -> None:
+        super().__init__(*sides, **options)
         self.token_offsets = token_offsets
 
     @property

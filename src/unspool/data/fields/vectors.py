@@ -384,7 +384,7 @@ class VectorField(RecordingField):
             valid = False
         if not valid:
             raise RunError(
-                "not the channels, means and deviations of series",
+                "invalid channels, means or deviations",
                 where=folder / FILE,
                 remedy=AGAIN,
             )

@@ -291,4 +291,4 @@ class VideoSource(PixelSource):
         return np.concatenate([row.reshape(-1) for row in rows]).astype(np.float64)
 
     def load(self, folder: Path) -> None:
-        self.shape = load_shape(folder / FILE, "videos", len(self.channels))
+        self.shape = load_shape(folder / FILE, "video", len(self.channels))

@@ -42,7 +42,7 @@ from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import BEGIN_ID
 
 VALIDATED = 500  # items that are described in a validation: enough to rank weights, in seconds
-AT_ONCE = 50_000  # steps of items that are predicted together
+BATCH_STEPS = 50_000  # steps of items that are predicted together
 
 RECURRENT = {"model.network": "recurrent", "model.cell": "lstm", "model.bidirectional": False}
 MODELS: dict[str, dict[str, Any]] = {
@@ -246,7 +246,7 @@ class CaptionTask(Task):
         self, model: nn.Module, items: Iterable[Any], options: Decoding | None = None
     ) -> Iterator[Caption]:
         captioner = self.captioner(model)
-        for names, recordings in named_recordings(self.input_field, items, most=AT_ONCE):
+        for names, recordings in named_recordings(self.input_field, items, most=BATCH_STEPS):
             part = self.part(**{self.input: recordings})
             yield from captioner(part, names, options or Decoding())
 

@@ -76,7 +76,7 @@ TRANSFORMER: dict[str, Any] = {
     "train.lr": 1e-3,
     "train.warmup": 0.1,
 }
-AT_ONCE = ("constant", "bigram")
+BASELINES = ("constant", "bigram")
 
 
 def plan_handwriting(
@@ -188,7 +188,7 @@ class Handwrite(Task):
     @classmethod
     def check_config(cls, config: Config) -> None:
         model = config.model
-        if model.network in AT_ONCE:
+        if model.network in BASELINES:
             return
         check_model(model)
         if model.bidirectional:
@@ -235,7 +235,7 @@ class Handwrite(Task):
 
     @property
     def at_once(self) -> bool:
-        return self.config.model.network in AT_ONCE
+        return self.config.model.network in BASELINES
 
     def fit_model(self, parts: Mapping[str, Part]) -> Fitting:
         return fit_baseline(self, parts)

@@ -12,7 +12,7 @@ from unspool.data.fields.pair import PairField, PairForm
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError
 from unspool.tasks.encoder import pair_reading
-from unspool.tasks.inputs.text import AT_ONCE, TextKind
+from unspool.tasks.inputs.text import DIRECT_FIT, TextKind
 from unspool.tasks.pair_readings import READINGS
 from unspool.tasks.size import longest_document
 
@@ -25,7 +25,7 @@ class PairKind(TextKind):
     settings = TextKind.settings | declare(model="pair")
 
     def field(self, config: Config) -> Field:
-        if config.model.network in AT_ONCE:
+        if config.model.network in DIRECT_FIT:
             return NgramField(
                 self.name,
                 config.tokenizer,

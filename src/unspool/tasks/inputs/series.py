@@ -15,7 +15,7 @@ from unspool.data.read import Table
 from unspool.errors import ConfigError
 from unspool.tasks.inputs.kind import Asked, InputKind
 from unspool.tasks.inputs.series_plan import holds_series, plan_series
-from unspool.tasks.inputs.text import AT_ONCE
+from unspool.tasks.inputs.text import DIRECT_FIT
 
 # Of series there are often few, and an epoch is short.
 SERIES: dict[str, Any] = {
@@ -55,7 +55,7 @@ def vector_field(source: VectorSource, config: Config) -> Field:
         window=data.window,
         missing=data.missing,
     )
-    return FeatureField(vectors) if config.model.network in AT_ONCE else vectors
+    return FeatureField(vectors) if config.model.network in DIRECT_FIT else vectors
 
 
 class SeriesKind(InputKind):

@@ -14,7 +14,7 @@ from unspool.data.plan import Plan
 from unspool.tasks.inputs.kind import InputKind
 from unspool.tasks.size import longest_document
 
-AT_ONCE = ("linear", "constant")  # networks that are not trained by steps
+DIRECT_FIT = ("linear", "constant")  # networks that are fitted without gradient steps
 
 # Of texts that are not made of words, chosen on folds of the splice data and of names: characters
 # are few and frequent, so their vectors start large and all learns faster.
@@ -41,7 +41,7 @@ class TextKind(InputKind):
     )
 
     def field(self, config: Config) -> Field:
-        if config.model.network in AT_ONCE:
+        if config.model.network in DIRECT_FIT:
             return NgramField(
                 "text",
                 config.tokenizer,

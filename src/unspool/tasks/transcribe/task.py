@@ -62,7 +62,7 @@ from unspool.tasks.transcribe.windows import ctc_log_p
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import BEGIN_ID, SENTENCE_SPECIALS, SPECIALS
 
-AT_ONCE = 200_000  # frames of recordings that are predicted together
+BATCH_STEPS = 200_000  # frames of recordings that are predicted together
 
 
 class Transcribe(Task):
@@ -370,7 +370,7 @@ class Transcribe(Task):
         self, model: nn.Module, items: Iterable[Any], options: Transcribing | None = None
     ) -> Iterator[Transcript]:
         options, field = options or Transcribing(), self.input_field
-        for names, recordings in named_recordings(field, items, most=AT_ONCE):
+        for names, recordings in named_recordings(field, items, most=BATCH_STEPS):
             part = self.part(**{field.name: recordings})
             found, _ = self.transcribed(model, part, options)
             for name, own in zip(names, found):
