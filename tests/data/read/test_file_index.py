@@ -11,6 +11,7 @@ import pytest
 from unspool.config import DataConfig
 from unspool.data.read import file_index
 from unspool.data.read.file_index import FileIndex
+from unspool.errors import DataError
 from unspool.tasks.planner import open_plan
 
 
@@ -68,3 +69,10 @@ def test_files_are_found_by_name_path_and_absolute_path(tmp_path) -> None:
     assert not index.contains(tmp_path, "x/c.wav")
     assert index.subfolders(tmp_path) == [tmp_path / "a"]
     assert {path.name for path in index.files_below(tmp_path)} == {"a", "b", "c.wav"}
+
+
+def test_texts_too_long_for_names_are_no_videos(tmp_path) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text("text,label\n" + "".join(f"{'long ' * 900}{i},a\n" for i in range(20)))
+    with pytest.raises(DataError, match="no videos found"):
+        open_plan(path, DataConfig(input="video"), "classify")

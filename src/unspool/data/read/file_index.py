@@ -57,6 +57,11 @@ class FileIndex:
         entry = self.entries(folder).get(os.path.normcase(base))
         return entry is not None and (_is_file(entry) or (folders and _is_dir(entry)))
 
+    def has_folder(self, name: str) -> bool:
+        """Whether the root has a folder of this name, which may be a path."""
+        exists = self.contains(self.root, name, folders=True)
+        return exists and not self.contains(self.root, name)
+
     def _is_dir(self, folder: Path, name: str) -> bool:
         entry = self.entries(folder).get(os.path.normcase(name))
         return entry is not None and _is_dir(entry)

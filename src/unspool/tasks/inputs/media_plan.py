@@ -20,7 +20,7 @@ from unspool.data.read.clip import ENDINGS as CLIP_SUFFIXES
 from unspool.data.read.columns import CAPTION_NAMES, LABEL_NAMES, TEXT_NAMES, known
 from unspool.data.read.embedded import FEWEST as FEWEST_PIXELS
 from unspool.data.read.embedded import pixel_column, pixel_shape
-from unspool.data.read.file_index import SAMPLE_SIZE, find_media_folder, find_stems
+from unspool.data.read.file_index import SAMPLE_SIZE, FileIndex, find_media_folder, find_stems
 from unspool.data.read.files import PARTS
 from unspool.data.read.grouped import grouped_table
 from unspool.data.read.media import IMAGE, LIST_SUFFIXES, MUSIC, Medium, names_files
@@ -77,7 +77,7 @@ def media_column(table: Table, data: DataConfig, medium: Medium) -> Column | Non
             return column if in_folder else None
     match = next((c for c in columns if lacks_suffixes(c, table, data, medium)), None)
     if match is None and requested and medium.stepped:
-        return next((c for c in table.columns if names_clips(c, table.folder)), None)
+        return next((c for c in table.columns if names_clips(c, table.file_index)), None)
     return match
 
 
@@ -94,10 +94,10 @@ def _column_of_values(
     return next((column for column in table.columns if column.profile.is_all(*kinds)), None)
 
 
-def names_clips(column: Column, folder: Path) -> bool:
+def names_clips(column: Column, index: FileIndex) -> bool:
     """Whether nearly all values are names of files that are clips, or of folders."""
     names = column.profile.strings
-    clips = [n.lower().endswith(CLIP_SUFFIXES) or (folder / n.strip()).is_dir() for n in names]
+    clips = [n.lower().endswith(CLIP_SUFFIXES) or index.has_folder(n.strip()) for n in names]
     return bool(names) and sum(clips) > 0.9 * len(names)
 
 
