@@ -87,3 +87,15 @@ def test_every_class_has_a_name_of_its_own() -> None:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(module)
     assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
+
+
+def test_no_docstring_begins_with_of() -> None:
+    """A docstring begins with a verb or a noun: what a thing is, or does."""
+    wrong = [
+        f"{module}:{node.body[0].lineno}"
+        for module in MODULES
+        for node in nodes(module)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and (ast.get_docstring(node) or "").startswith("Of ")
+    ]
+    assert wrong == []

@@ -182,7 +182,7 @@ def file_position(line: str) -> tuple[str, int]:
 
 
 def whole_config(config: Config, report: FoldsReport) -> Config:
-    """Of the model of all rows: no part is held out, and it ends after the median epoch."""
+    """The config of the final model: no part is held out, and it ends after the median epoch."""
     epochs = [fold.epochs for fold in report.folds if fold.epochs]
     settings: dict[str, Any] = {"data.valid_share": 0.0, "data.test_share": 0.0}
     if epochs:

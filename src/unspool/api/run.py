@@ -68,7 +68,7 @@ class Run:
 
     @property
     def report_part(self) -> str | None:
-        """Of the data, which the report is on."""
+        """The part of the data that the report is on."""
         return self.report.part if self.report is not None else None
 
     @property
@@ -261,7 +261,7 @@ class Run:
 
     @in_python
     def vectors(self, texts: str | Iterable[str]) -> list[WordsInContext]:
-        """Of an elmo run: the words of each text with their contextual vectors."""
+        """The words of each text with their contextual vectors; for an elmo run."""
         return list(self._call(self.task.vectors, checked(as_list(texts), self.task)))
 
     def _call(self, method: Callable[..., T], *arguments: Any) -> T:
@@ -319,7 +319,7 @@ class Run:
         seed: int = 1,
         what_if: bool = False,
     ) -> GradientFlow:
-        """Of a recurrent model: how far back its first layer learns, compared with untrained cells
+        """How far back the first layer of a recurrent model learns, compared with untrained cells
         of the same size, or with itself and one thing changed (`what_if`), reading the text, or
         random tokens over `distance` steps."""
         from unspool.insight.learnt import flow_of_run

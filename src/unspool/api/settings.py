@@ -225,7 +225,7 @@ def _flat(config: Config) -> dict[str, Any]:
 def summarise_settings(
     task: str | None, model: str | None, *, settings: Mapping[str, Any], classes: int
 ) -> ModelSummary:
-    """Of the model that `settings` describe, with a full vocabulary; no task: the first."""
+    """Summarise the model that `settings` describe, with a full vocabulary; no task: the first."""
     config = make_config(task or next(iter(TASKS)), model, settings=settings)
     refuse_unread_settings(settings, None, [config])
     made = TASKS[config.task].invented(config, classes=classes)

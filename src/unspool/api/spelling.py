@@ -54,7 +54,7 @@ def spelled(text: str) -> str:
 
 
 def in_python(function: Callable[P, R]) -> Callable[P, R]:
-    """Of a function that is called from Python: the messages of its errors speak of arguments."""
+    """Decorate a function of the Python API: its errors name arguments, not options."""
     if inspect.isgeneratorfunction(function):
 
         @functools.wraps(function)

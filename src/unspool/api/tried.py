@@ -100,7 +100,7 @@ def best_mean(tried: list[TriedModel]) -> list[TriedModel]:
 
 
 def standard_error(share: float, rows: int) -> float:
-    """Of a share of the rows; 0 of what is none, such as an error."""
+    """The standard error of a share of the rows; 0 of what is none, such as an error."""
     return math.sqrt(share * (1 - share) / rows) if 0 <= share <= 1 else 0.0
 
 

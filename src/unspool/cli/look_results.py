@@ -136,8 +136,8 @@ def show_series(
 def kind_pictures(
     field: Any, raw: Any, item: Any, reading: Any, explanation: Any, path: str
 ) -> list[Any]:
-    """Of what is more than curves: an image, where each word of its caption looked, a drawing, the
-    lattice of a transcript over its spectrum, or contributions under it."""
+    """Pictures that are more than curves: an image, where each word of its caption looked, a
+    drawing, the lattice of a transcript over its spectrum, or contributions under it."""
     from unspool.insight.plots import (
         attention_maps,
         caption_figure,
@@ -190,7 +190,7 @@ def kind_pictures(
 
 
 def first_recording(path: str, task: Any) -> Any:
-    """Of a file; what was found in it is said."""
+    """Open a file and print what was found in it."""
     from unspool.errors import DataError
     from unspool.tasks.planner import open_inputs
 

@@ -146,7 +146,7 @@ def collecting(**groups: Mapping[str, Any]) -> Callable[[Callable[..., Any]], Ca
 
 
 def default(option: Any) -> bool | None:
-    """Of an option of a group: a switch is off, everything else not given."""
+    """The default of an option of a group: a switch is off, everything else not given."""
     return False if get_args(option)[0] is bool else None
 
 

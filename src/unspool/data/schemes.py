@@ -45,7 +45,7 @@ class Marks(NamedTuple):
     names: list[str]
 
     def at(self, tags: np.ndarray) -> Marks:
-        """Of a sequence of tags that are given by their numbers."""
+        """The spans of a sequence of tags, given by their numbers."""
         return Marks(self.letters[tags], self.types[tags], self.names)
 
 
@@ -184,7 +184,7 @@ def tag_name(letter: int, name: str) -> str:
 
 
 def allowed_transitions(marks: Marks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of C tags in IOBES: which may follow which (C, C), which may begin (C,) and end (C,) a
+    """Which of C tags in IOBES may follow which (C, C), begin (C,) and end (C,) a
     sentence."""
     letters, types = marks.letters, marks.types
     opens, goes_on = np.isin(letters, (B, I)), np.isin(letters, (I, E))  # needs one after, before

@@ -92,7 +92,7 @@ def in_range(time: float) -> float:
 
 
 def is_date(cell: Any) -> bool:
-    """Of any format; a number is none, unless its eight digits are a day."""
+    """Whether a value is a date of any format; a number is none, unless its digits are a day."""
     return not isinstance(cell, int | float) and bool(formats_of(str(cell).strip()))
 
 

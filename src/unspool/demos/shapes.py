@@ -120,7 +120,7 @@ def write_pictures(folder: Path, chosen: Sequence[Scene], *, seed: int) -> None:
 
 
 def settings() -> dict[str, Any]:
-    """Of a small model that learns this in less than two minutes of one core."""
+    """Settings of a small model that learns this in less than two minutes of one core."""
     return {
         "attention": "general", "hidden": 96, "embedding": 48, "dropout": 0.3,
         "colour_jitter": 0.2, "label_smoothing": 0.1, "lr": 4e-3, "batch": 32, "epochs": EPOCHS,

@@ -91,7 +91,7 @@ class _Neighbours(NamedTuple):
 
 
 def _pairs(column: TokenColumn, start: int, stop: int) -> _Neighbours:
-    """Of the pieces `start` to `stop`."""
+    """The neighbouring pairs of the pieces `start` to `stop`."""
     edges = column.offsets[start : stop + 1]
     ids = column.ids[edges[0] : edges[-1]].astype(np.int64)
     inside = np.ones(max(0, len(ids) - 1), bool)
@@ -129,7 +129,7 @@ def _add(
 
 
 def every_other(found: np.ndarray) -> np.ndarray:
-    """Of each run of True the first, third, ...: where two phrases overlap, the left one is it."""
+    """The first, third, ... of each run of True: of two overlapping phrases the left counts."""
     places = np.arange(len(found))
     starts = np.where(found & ~np.concatenate([[False], found[:-1]]), places, 0)
     return found & ((places - np.maximum.accumulate(starts)) % 2 == 0)

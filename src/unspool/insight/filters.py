@@ -59,8 +59,8 @@ def first_convolution(model: nn.Module) -> Convolution:
 
 
 def answering(model: nn.Module, reading: Reading, trace: Trace) -> list[Answering]:
-    """Of a classifier one a filter, those that move the score most first; of a tagger the `EACH`
-    strongest of each word. Filters that are silent are left out."""
+    """One n-gram a filter for a classifier, those that move the score most first; for a tagger the
+    `EACH` strongest of each word. Filters that are silent are left out."""
     filters = [own for own in first_convolution(model).by_width() for _ in range(len(own.b))]
     features = trace.find("features")[0].values  # (T, K·F)
     if not isinstance(reading.model, ManyToOne):

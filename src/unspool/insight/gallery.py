@@ -156,7 +156,7 @@ def fitted_pictures(evaluation: Mapping[str, Any]) -> Named:
 
 
 def written_figure(answer: Any) -> Figure:
-    """Of what a model has continued: a drawing, or a piece of music."""
+    """A picture of what a model has continued: a drawing, or a piece of music."""
     if isinstance(answer, Composed):
         return roll_figure(answer.piece, answer.given)
     return drawing_figure([answer.strokes])

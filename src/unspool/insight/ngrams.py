@@ -106,7 +106,7 @@ def ngrams_of_file(
     progress: Progress | None = None,
     **reading: Any,
 ) -> NgramTable:
-    """Of a cnn: the `top` n-grams of a file that activate each filter most, and the class whose
+    """The `top` n-grams of a file that activate each filter of a cnn most, and the class whose
     score it raises. Shown as text, the table has the `filters` strongest of each class.
 
     reading  overrides how the file is read: text=, label=, ...

@@ -30,7 +30,7 @@ from unspool.native.recurrence import KernelWeights, is_half
 
 
 class DecoderOutput(NamedTuple):
-    """Of N packed tokens. `output` is h~, with feeding alone."""
+    """The outputs for N packed tokens. `output` is h~, only with input feeding."""
 
     states: Tensor  # (N, H): of the top layer
     context: Tensor  # (N, D)

@@ -46,7 +46,7 @@ class SourceWeights(NamedTuple):
 
 
 class DecoderWeights(NamedTuple):
-    """Of a decoder; None where it has none.
+    """The weights of a decoder; None where it has none.
 
     cells      of each layer's cell; the first reads [y; c] (before), [y; h~] (feeding) or y
     W_q, b_q   (A, H), (A,): what is compared with the keys is W_q s + b_q; None: s

@@ -94,7 +94,7 @@ class Convolution(nn.Module):
         return [filters for filters in self.filters if isinstance(filters, WidthFilters)]
 
     def _slices(self, filters: WidthFilters, count: int) -> list[tuple[int, int]]:
-        """Of all windows in an array of `count` rows: the slices of their first, second, ...
+        """Slices of the first, second, ... positions of all windows in an array of `count` rows.
         positions."""
         shifts = range(-filters.before, filters.after + 1)
         return [(self.gap + j, count - self.gap + j) for j in shifts]

@@ -141,7 +141,7 @@ class CopyOutput(TokenOutput):
 
 
 class Copied(NamedTuple):
-    """Of N targets, what the source has of them.
+    """How much attention goes to copies of each of N targets.
 
     mass    (N,) Σ_{j: x_j = y} α_j
     there   (N,) whether the source has the target
@@ -161,7 +161,7 @@ class Copied(NamedTuple):
 
 
 class CopyShares(NamedTuple):
-    """Of T tokens that were written, where each comes from.
+    """Where each of T written tokens comes from.
 
     gate      (T,) p_gen
     copied    (T,) the probability that it was copied, given that it was written

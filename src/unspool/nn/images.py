@@ -133,7 +133,7 @@ class Activated(nn.Module):
 
 
 def filters(inputs: int, outputs: int, *, stride: int = 1) -> nn.Conv2d:
-    """Of 3 x 3 pixels; zeros around the image."""
+    """A convolution of 3 x 3 pixels; zeros around the image."""
     layer = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1)
     init.input_matrix_(layer.weight, blocks=1)
     nn.init.zeros_(layer.bias)  # type: ignore[arg-type]

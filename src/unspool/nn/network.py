@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from unspool.nn.masks import keep_mask, zero_padding
 
 State = tuple[Tensor, ...]
-"""Of one cell: one (B, H) for each of its `state_names`."""
+"""The state of one cell: one (B, H) for each of its `state_names`."""
 
 RecurrentState = tuple[tuple[State, ...], ...]
-"""Of a whole `Recurrent`: state[layer][direction] is a cell's; direction 0 runs forwards."""
+"""The state of a `Recurrent`: state[layer][direction] is a cell's; direction 0 runs forwards."""
 
 
 def map_state(state: RecurrentState, change: Callable[[Tensor], Tensor]) -> RecurrentState:

@@ -41,7 +41,7 @@ class Packing(NamedTuple):
         by_time: bool,
         device: torch.device | None = None,
     ) -> Packing:
-        """Of a padded batch on a device; lengths None: all steps are real."""
+        """The packing of a padded batch on a device; lengths None: all steps are real."""
         if lengths is None:
             groups, size = (steps, batch) if by_time else (batch, steps)
             return cls(batch, steps, by_time, torch.arange(groups + 1) * size, None, None)

@@ -243,7 +243,7 @@ def over_pixels(field: Any, alignment: np.ndarray, size: tuple[int, ...]) -> lis
 
 
 def steps(field: Any, row: np.ndarray) -> int:
-    """Of a row of weights those of the image, without what stands before it."""
+    """The weights of the image in a row, without what stands before it."""
     rows, columns = field.source.shape.grid if not field.source.shape.any_width else (1, len(row))
     return rows * columns
 

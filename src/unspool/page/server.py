@@ -49,7 +49,7 @@ HEADERS = {
 
 
 class Asking(local):
-    """Of each thread the connection that it answers."""
+    """The connection that each thread answers."""
 
     connection: socket.socket | None = None
 
@@ -93,7 +93,7 @@ class PageServer(ThreadingHTTPServer):
             ) from None
 
     def address(self, **params: str | None) -> str:
-        """Of the page, or of a view and a text in it."""
+        """The URL of the page, or of a view and a text in it."""
         own = {name: value for name, value in params.items() if value is not None}
         fragment = "#" + urlencode(own, quote_via=quote) if own else ""
         return f"http://{HOST}:{self.server_port}/{fragment}"

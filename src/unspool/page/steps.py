@@ -66,7 +66,7 @@ def steps(subject: Subject, query: Query) -> dict[str, Any]:
     window = slice(first, first + size)
 
     def cut(values: Tensor | np.ndarray) -> Any:
-        """Of all steps and units, or of all units, those that are shown."""
+        """The shown ones of all steps and units, or of all units."""
         values = np.asarray(values)
         own = values[units] if values.ndim == 1 else values[window, units]
         return np.round(own.astype(float), 5).tolist()

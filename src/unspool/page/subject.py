@@ -149,7 +149,7 @@ def example_name(field: Any, own: Example) -> str:
 
 
 def open_subject(path: str | Path) -> Subject:
-    """Of a run that is being trained and has no weights yet, its training alone."""
+    """A run that is still being trained, without weights: only its training can be shown."""
     folder = RunFolder(Path(path))
     if folder.weights.exists() or not folder.metrics.exists():
         return subject_of(folder, *folder.load_model())
@@ -166,7 +166,7 @@ def example_text(task: Task, data: str) -> str:
 
 
 def first_text(task: Task, data: str) -> str:
-    """Of the data; "" where they cannot be read (any more)."""
+    """The first text of the data; "" where they cannot be read (any more)."""
     if data == "-":
         return ""
     try:

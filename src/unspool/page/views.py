@@ -72,7 +72,7 @@ def looks_ahead(subject: Subject) -> bool:
 
 
 def has_positions(subject: Subject) -> bool:
-    """Of series, that have no tokens to be told apart, only those of the model itself."""
+    """Whether positions can be shown: of series, which have no tokens, only the model's own."""
     if subject.model is None:
         return False
     kinds = (Sinusoidal, Learned, Rotary)

@@ -53,7 +53,7 @@ class DecoderSearch:
         aligned: bool,
         generator: torch.Generator | None = None,
     ) -> list[list[Hypothesis]]:
-        """Of each source what was found, best first.
+        """The hypotheses of each source, best first.
 
         limits     most tokens of each
         forbidden  tokens that are never written
@@ -112,7 +112,7 @@ class BatchedSearch:
         limit: Callable[[int], int],
         generator: torch.Generator,
     ) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """Of each source, in some order: its row in the part, and what was found, best first.
+        """The row of each source in the part, in some order, with its hypotheses, best first.
 
         field      of the part, that holds the sources
         limit      most tokens for a source of so many steps

@@ -118,7 +118,7 @@ class Decoding:
         rules: SearchRules,
         generator: torch.Generator | None,
     ) -> list[list[Hypothesis]]:
-        """Of each sentence the `nbest`, the highest score first."""
+        """The `nbest` hypotheses of each sentence, the highest score first."""
         if self.sampling:
             rows = torch.arange(len(first)).repeat_interleave(self.nbest)
             limits = tuple(rules.limit(int(row)) for row in rows)

@@ -89,7 +89,7 @@ class Decision(ABC):
 
     @abstractmethod
     def metrics(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-        """Of a validation while training; contains `metric` and `loss`."""
+        """The metrics of a validation during training; they include `metric` and `loss`."""
 
     @abstractmethod
     def report(self, scores: np.ndarray, truth: np.ndarray) -> Report: ...

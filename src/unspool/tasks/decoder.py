@@ -18,7 +18,7 @@ def build_decoder(
     length: int = 0,
     copying: bool = False,
 ) -> RecurrentDecoder | TransformerSeqDecoder:
-    """Of a Transformer its own, of any other network a recurrent one.
+    """A Transformer's decoder for a Transformer, a recurrent one for any other network.
 
     memory      size of the vectors of the encoder
     embedding   size of the vectors of tokens, of a recurrent decoder

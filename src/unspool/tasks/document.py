@@ -232,7 +232,7 @@ class DocumentTask(Task):
 
     @abstractmethod
     def report(self, scores: np.ndarray, truth: np.ndarray) -> Report:
-        """Of scores (N, C)."""
+        """The report on scores (N, C)."""
 
     def calibrate_by(self, scores: np.ndarray, truth: np.ndarray) -> list[str]:
         """As `calibrate`, by the scores (N, C) of rows that were held out."""

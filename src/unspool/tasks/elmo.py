@@ -63,7 +63,7 @@ class ElmoReport(Report):
     """The mean loss of both directions, and the perplexity of each."""
 
     def __init__(self, losses: np.ndarray, counts: np.ndarray) -> None:
-        """Of each piece: the loss of the forward and of the backward model (N, 2), and how many
+        """The loss of the forward and the backward model on each piece (N, 2), and how many
         words each has predicted (N,)."""
         total = int(counts.sum())
         self.scores, self.weights = losses.mean(1) / counts, counts

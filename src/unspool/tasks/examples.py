@@ -81,7 +81,7 @@ def _rows(task: Task, part: Part) -> list[Example]:
 
 
 def _continued(task: Task, part: Part) -> list[Example]:
-    """Of a long text: beginnings of lines, whose truth is how they go on."""
+    """Examples from a long text: beginnings of lines, whose truth is how they go on."""
     stream = part[task.input]
     size = min(int(stream.sizes[0]), SEARCHED * KEPT)
     _, *lines = task.tokenizer.decode(stream.slice(0, 0, size).tolist()).split("\n")
@@ -95,7 +95,7 @@ def _continued(task: Task, part: Part) -> list[Example]:
 
 
 def stored_size(task: Task, own: Example) -> Any:
-    """Of an example that is no text."""
+    """The size of an example that is no text."""
     return task.input_field.source.stored_size(json.loads(own.text))
 
 

@@ -212,7 +212,7 @@ class TagReading(Reading):
         return self.model.output.best(scores[None], torch.tensor([len(scores)]))[0].tolist()
 
     def values(self, scores: Tensor) -> Tensor:
-        """Of a CRF: p(y_t = c | x), which is the slope of log Z in the score of c at t."""
+        """The marginals of a CRF, p(y_t = c | x): the slope of log Z in the score of c at t."""
         output = self.model.output
         if not isinstance(output, CRF):
             return super().values(scores)
@@ -222,7 +222,7 @@ class TagReading(Reading):
             return torch.autograd.grad(total.sum(), x)[0][0]
 
     def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
-        """Of a CRF: log Z of the sequences with this tag there, over log Z of all others."""
+        """The log odds of a tag in a CRF: log Z with it there, less log Z of all others."""
         output = self.model.output
         if not isinstance(output, CRF):
             return super().explained(scores, step, answer)

@@ -59,7 +59,7 @@ def macro_f1(confusion: np.ndarray) -> float:
 
 
 class LabelCounts(NamedTuple):
-    """Of each row and label, (N, K): found rightly, given as answers, true."""
+    """True positives, predicted and true labels of each row and label, (N, K)."""
 
     hits: np.ndarray
     guessed: np.ndarray
@@ -148,7 +148,7 @@ def average_precisions(p: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def mean_average_precision(each: np.ndarray, truth: np.ndarray) -> float:
-    """Of the labels that some row has."""
+    """The mean over the labels that some row has."""
     there = truth.any(0)
     return float(each[there].mean()) if there.any() else 0.0
 
@@ -258,7 +258,7 @@ class Ranking(NamedTuple):
         return cls(rows[: answers.max(initial=0)], rows[truth], answers, hits[grown])
 
     def average_precision(self, w: np.ndarray) -> Weighted:
-        """Of rows with weights w (R, N)."""
+        """Average precision of rows with weights w (R, N)."""
         if not len(self.true):
             return Weighted(np.zeros(len(w)), np.zeros(len(w)))
         hits, answers = (

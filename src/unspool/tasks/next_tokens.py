@@ -16,7 +16,7 @@ TOP = 5
 
 @dataclass(frozen=True)
 class NextTokens(Answer):
-    """Of some tokens that came, and of the one that comes after them.
+    """Some tokens and the one that comes after them, with their probabilities.
 
     tokens   that came
     nats     -ln p of each, given all before it; None of the first of all
@@ -59,7 +59,7 @@ class NextTokens(Answer):
 
 
 def next_tokens(text: str, ids: Tensor, logs: Tensor, tokenizer: Tokenizer) -> NextTokens:
-    """Of tokens ids (T,), and log-probabilities (T + 1, V) or, of a text that begins with them,
+    """From token ids (T,) and log-probabilities (T + 1, V) or, of a text that begins with them,
     (T, V)."""
     first = len(ids) + 1 - len(logs)  # 1 where nothing came before
     losses: list[float | None] = [None] * first

@@ -99,7 +99,7 @@ class PretrainReport(Report):
     """Loss and accuracy at the masked positions."""
 
     def __init__(self, losses: np.ndarray, right: np.ndarray, counts: np.ndarray) -> None:
-        """Of each document: total loss, right guesses, masked positions."""
+        """Total loss, right guesses and masked positions of each document."""
         self.scores, self.weights = losses / counts, counts
         self.interval = bootstrap_mean(self.scores, counts)
         self.documents, self.count = len(counts), int(counts.sum())

@@ -108,7 +108,7 @@ class Reading(ABC):
         return len(self.asked) - 1
 
     def lattice(self) -> StepLattice | None:
-        """Of a model that writes where it reads, but fewer tokens; None of others."""
+        """The lattice of a model that writes where it reads, but fewer tokens; None for others."""
         return None
 
     def doubled(self) -> Self:
@@ -154,11 +154,11 @@ class Reading(ABC):
         return scores.float().softmax(-1)
 
     def best(self, values: Tensor, answer: int) -> int:
-        """Of `values` at one step, (C,), the answer that the model would give instead."""
+        """The answer that the model would give for `values` (C,) at one step."""
         return int(values.argmax())
 
     def given(self, values: Tensor) -> list[int] | None:
-        """Of `values` at one step, (C,), the answers that are given where any number may apply."""
+        """The answers for `values` (C,) at one step, where any number may apply."""
         return None
 
     def answer_text(self, scores: Tensor) -> AnswerText:
@@ -196,14 +196,14 @@ class Reading(ABC):
 
     @property
     def token_spans(self) -> list[tuple[int, int]]:
-        """Of each token the steps of the input that it is: the first, and the one after the
+        """The input steps of each token: the first, and the one after the
         last."""
         first = self.first_step
         return [(first + t, first + t + 1) for t in range(len(self.tokens))]
 
     @property
     def spans(self) -> list[tuple[int, int]]:
-        """Of each step of the network the steps of the input that it reads."""
+        """The input steps that each step of the network reads."""
         return self.token_spans
 
     @property

@@ -75,7 +75,7 @@ class SeriesInput(Reading):
 
     @property
     def token_spans(self) -> list[tuple[int, int]]:
-        """Of columns of a convolution, the columns of the image that each stands for."""
+        """The columns of the image that each column of a convolution stands for."""
         layer, found = self.model.encoder.input, super().token_spans
         if not self.convolved or not layer.by_columns:
             return found

@@ -26,7 +26,7 @@ def stored(report: Report) -> dict[str, Any]:
 
 
 class StoredReport(Report):
-    """Of evaluation.json; `part` is that of the data. A file of an older run has no lines."""
+    """The report in evaluation.json on a `part`; files of older runs have no lines."""
 
     def __init__(self, content: Any, path: Path) -> None:
         fields = content if isinstance(content, dict) else {}

@@ -67,7 +67,7 @@ class Stream(ABC):
 
 
 class CarriedStream(Stream):
-    """Of a model that goes on from its own state. Its weights are packed when it is made."""
+    """A stream of a model that carries its own state. Its weights are packed once."""
 
     def __init__(self, task: Task, model: nn.Module) -> None:
         reason = streaming_unsupported_reason(task, model)

@@ -58,7 +58,7 @@ class Step(NamedTuple):
 
 
 class WholeStart(NamedTuple):
-    """Of a model that another run of the task goes on with: the tokenizer of what it writes, and
+    """What another run of the task takes over from a model: the tokenizer of what it writes, and
     the settings, besides those of the network, that its weights belong to."""
 
     tokenizer: Tokenizer
@@ -221,12 +221,12 @@ class Task(ABC):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """Of what it reads."""
+        """The tokenizer of the input."""
         return self.input_field.fitted
 
     @property
     def target_tokenizer(self) -> Tokenizer | None:
-        """Of what it writes, where that is another text than it reads."""
+        """The tokenizer of the output, where that is another text than the input."""
         return None
 
     @property
@@ -266,12 +266,12 @@ class Task(ABC):
 
     @classmethod
     def baselines(cls, config: Config) -> list[Config]:
-        """Of the simple models that a result is to be compared with, on the same data."""
+        """Configs of simple models to compare a result with, on the same data."""
         return []
 
     @classmethod
     def quick_candidates(cls, config: Config) -> list[Config]:
-        """Of further simple models that --model auto tries, on the same data."""
+        """Configs of further simple models that --model auto tries, on the same data."""
         return []
 
     @classmethod

@@ -39,7 +39,7 @@ BMP = 0x10000
 
 
 def script_numbers(codes: np.ndarray) -> np.ndarray:
-    """Of each code point the index of its script in NAMES; 0 for digits, marks, symbols."""
+    """The script of each code point as an index into NAMES; 0 for digits, marks, symbols."""
     place = np.maximum(np.searchsorted(STARTS, codes, side="right") - 1, 0)
     inside = (codes >= STARTS[place]) & (codes <= ENDS[place])
     return np.where(inside, WHICH[place], 0)

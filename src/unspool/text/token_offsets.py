@@ -33,7 +33,7 @@ def token_offsets(tokenizer: Tokenizer, text: str) -> np.ndarray:
 
 
 def word_offsets(text: str, normal: str, *, split: str) -> np.ndarray:
-    """Of words and punctuation marks; `normal`: the text in the normal form that is read."""
+    """Offsets of words and punctuation marks; `normal`: the text in its normal form."""
     own = token_spans(normal, split=split)
     if len(normal) != len(text):
         raw = token_spans(text, split=split)

@@ -55,7 +55,7 @@ def class_tf_idf(counts: csr_matrix, shares: np.ndarray) -> np.ndarray:
 
 
 def top_words(weights: np.ndarray, words: list[str], count: int) -> list[list[tuple[str, float]]]:
-    """Of each topic the words with the largest weights (K, V), the more frequent of equals first;
+    """The words of each topic with the largest weights (K, V), the more frequent of equals first;
     none whose weight is less than a hundredth of the largest."""
     found = []
     for row in weights:

@@ -295,7 +295,7 @@ def choose_count(
 
 
 def nearest_rows(assigned: Assigned, count: int) -> list[list[int]]:
-    """Of each topic the documents that have it as their largest, the nearest first."""
+    """The documents of which each topic is the largest, the nearest first."""
     found = []
     for k in range(assigned.shares.shape[1]):
         own = np.flatnonzero(assigned.topic == k)

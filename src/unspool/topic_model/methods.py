@@ -19,7 +19,7 @@ from unspool.topic_model.settings import TopicSettings
 
 
 class Assigned(NamedTuple):
-    """Of each document the shares (N, K) of its topics, which sum to 1, or to 0 where it has none;
+    """The shares (N, K) of the topics of each document, which sum to 1, or to 0 where it has none;
     and how near (N, K) it is to each, by which the documents of a topic are ranked."""
 
     shares: np.ndarray

@@ -40,7 +40,7 @@ class DocumentVectors(Protocol):
 
 
 def open_vectors(path: str | Path, *, max_length: int) -> DocumentVectors:
-    """Of the model in a folder; at most `max_length` tokens of a text are read."""
+    """The vectors of the model in a folder; at most `max_length` tokens of a text are read."""
     folder = RunFolder(Path(path))
     if folder.config_file.exists() and is_pretrained(folder.path):
         model = read_pretrained(folder.path)

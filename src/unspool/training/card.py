@@ -23,7 +23,7 @@ class BaselineComparison:
     baselines: Mapping[str, Report]
 
     def to_json(self) -> dict[str, Any]:
-        """Of the baselines."""
+        """The metrics of the baselines."""
         metric = self.task.metric
         return {
             name: {**report.metrics, f"{metric}_interval": list(report.interval)}

@@ -20,7 +20,7 @@ FILE = "examples.json"
 
 
 def write_examples(folder: Path, task: Task, parts: Mapping[str, Part]) -> None:
-    """Of the validation part, which the weights have not learnt from; where there is none, of the
+    """Save examples of the validation part, which the weights have not seen; without one, of the
     training part."""
     part = parts.get("valid", parts["train"])
     if found := choose_examples(task, part):

@@ -188,7 +188,7 @@ def columns(corpus: Corpus) -> Iterator[Finding]:
 
 
 def part_report(corpus: Corpus, part: Part, key: str, name: str, noun: str) -> PartReport:
-    """Of one side of a part; `noun`: what a row is called, "": by what it has."""
+    """Describe one side of a part; `noun`: what a row is called, "": by what it has."""
     measure = corpus.fields[key].measure(part[key])
     assert measure is not None
     labels: dict[str, int] = {}

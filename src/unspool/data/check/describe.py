@@ -30,7 +30,7 @@ def files(corpus: Corpus) -> list[Part]:
 
 
 def examiners(corpus: Corpus) -> dict[str, Examiner]:
-    """Of all fields that have one; those of targets are examined, too."""
+    """The examiners of all fields that have one, targets included."""
     train = corpus.parts["train"]
     found = {key: kind.examiner(train[key]) for key, kind in corpus.fields.items()}
     return {key: own for key, own in found.items() if own is not None}

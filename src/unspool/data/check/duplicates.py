@@ -118,7 +118,7 @@ class BandPairs(NamedTuple):
 
 
 def band_pairs(key: np.ndarray, kinds: np.ndarray, settled: np.ndarray) -> BandPairs:
-    """Of groups of equal keys (N,): all pairs of those of at most CROWD rows, or fewer where that
+    """All pairs within groups of equal keys (N,) of at most CROWD rows, or fewer where that
     makes very many pairs; of the others, each row that is not settled with representatives."""
     size = len(key)
     order = np.argsort(key, kind="stable")

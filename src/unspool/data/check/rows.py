@@ -156,7 +156,7 @@ class Rows:
         return f"line {line}" if file == one.rpartition(":")[0] else two
 
     def files(self) -> dict[str, np.ndarray]:
-        """Of each table, named by the first part that has its rows: these, in the file's order."""
+        """The rows of each table in the file's order; a table is named by its first part."""
         lines, files = (np.concatenate([getattr(p, key) for p in self.parts])
                         for key in ("lines", "files"))  # fmt: skip
         found = {}

@@ -218,7 +218,7 @@ def steps_figure() -> Figure:
 
 
 def height(room: int) -> float:
-    """Of a wiring with so many lines below it."""
+    """The height of a wiring with so many lines below it."""
     return 4.9 + 0.52 * room
 
 

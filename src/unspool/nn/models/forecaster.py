@@ -328,7 +328,7 @@ class RecursiveForecaster(Forecaster):
         self.output = NumberOutput(encoder.size, uncertain.size)
 
     def loss(self, window: Window, future: Tensor, seen: Tensor) -> Tensor:
-        """Of every step but the first, of the past too."""
+        """The loss at every step but the first, those of the past included."""
         center, scale = window_scale(window, self.normalize)
         y = torch.cat([window.y, torch.zeros_like(future)], 1)
         observed = torch.cat([window.observed, torch.zeros_like(seen)], 1)

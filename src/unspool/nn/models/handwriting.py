@@ -205,7 +205,7 @@ class Bigram(PenModel):
         return F.pad(torch.cat([area, area]), (0, 1))
 
     def losses(self, drawings: Drawings) -> PenLosses:
-        """Of the pen is the part that the cells, pens together, do not explain: the end alone."""
+        """The loss of the pen is what the cells, pens together, do not explain: the end alone."""
         move, keep = drawings.next(), drawings.keep
         after = self.cells(torch.cat([move.xy, move.up[..., None]], -1))
         inside = after < self.states

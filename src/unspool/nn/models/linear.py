@@ -31,7 +31,7 @@ class Linear(nn.Module):
 
 
 class LinearFeatures(Linear):
-    """Of features that every input has."""
+    """A linear model of dense features, which every input has."""
 
     def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
         """(B, F) -> scores (B, C)"""

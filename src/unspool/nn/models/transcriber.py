@@ -70,7 +70,7 @@ class Transcriber(nn.Module):
         return self.encoder(*self.reduction(values, lengths))
 
     def log_p(self, encoded: Encoded) -> Tensor:
-        """Of CTC: (B, T', V)"""
+        """The logits of CTC (B, T', V)."""
         assert self.scores is not None
         return torch.log_softmax(self.scores(self.dropout(encoded.outputs)).float(), -1)
 

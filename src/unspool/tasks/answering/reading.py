@@ -52,7 +52,7 @@ def best_span(starts: np.ndarray, stops: np.ndarray, longest: int) -> tuple[int,
 def best_of_windows(
     scores: Sequence[np.ndarray], firsts: Sequence[int], starts: Sequence[int], longest: int
 ) -> BestSpan:
-    """Of the windows of one context.
+    """The best span over the windows of one context.
 
     scores   (T, 2) of each, no answer at step 0, the context from step `firsts` on
     starts   the token of the context that each begins with

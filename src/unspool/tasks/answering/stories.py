@@ -182,7 +182,7 @@ class StoryAnswers(Classify):
 
 
 def memory_options(model: ModelConfig) -> dict[str, Any]:
-    """Of a `StoryEncoder`."""
+    """The options of a `StoryEncoder`."""
     return {
         "pooling": model.pooling,
         "hidden": model.hidden,

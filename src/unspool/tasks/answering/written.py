@@ -242,7 +242,7 @@ class WrittenStoryAnswers(Task):
     def search(
         self, model: nn.Module, part: Part, decoding: Decoding
     ) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """Of each row, in some order, what was found, best first."""
+        """The hypotheses of each row, in some order, best first."""
         assert isinstance(model, StoryAnswerWriter)
         searcher = DecoderSearch(model.decoder)
         unknown = () if decoding.keep_unknown else (UNK_ID,)

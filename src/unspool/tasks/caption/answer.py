@@ -164,7 +164,7 @@ class Captioner:
         return found
 
     def search(self, part: Part, decoding: Decoding) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """Of each row, in some order, what was found, best first. A caption has at most twice as
+        """The hypotheses of each row, in some order, best first. A caption has at most twice as
         many tokens as the longest that was learnt from."""
         unknown = () if decoding.keep_unknown else (UNK_ID,)
         most = decoding.max_length or max(2 * self.longest, decoding.min_length)

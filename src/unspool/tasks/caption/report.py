@@ -18,7 +18,7 @@ BETA = 1.2  # of ROUGE-L, as the COCO evaluation has it
 
 
 class CaptionScores:
-    """Of N captions, each with its references.
+    """Scores of N captions, each with its references.
 
     statistics   (N, 10) of BLEU
     cider, rouge (N,) of each caption

@@ -107,7 +107,7 @@ class Composed(Answer):
 
     @property
     def numbers(self) -> MusicNumbers:
-        """Of what was written."""
+        """Statistics of the notes that were written."""
         return music_numbers([self.piece.values[self.given :]])
 
     def __str__(self) -> str:

@@ -59,7 +59,7 @@ def calibrated_intervals(
 
 
 def fit_margins(margins: conformal.Margins, model: Any, batches: OriginBatches) -> list[str]:
-    """Of every coverage, by windows that nothing was learnt from; notes for the user."""
+    """Fit the margins of every coverage to windows that nothing was learnt from; returns notes."""
     found: dict[float, list[np.ndarray]] = {level: [] for level in conformal.COVERAGES}
     with torch.inference_mode():
         for batch in walk(batches, model):

@@ -62,7 +62,7 @@ def mase(y: np.ndarray, forecast: np.ndarray, scales: np.ndarray) -> np.ndarray:
 
 
 def owa(ours: Mapping[str, float], naive2: Mapping[str, float]) -> float:
-    """Of the means over all series of "smape" and "mase"."""
+    """OWA, from the means over all series of "smape" and "mase"."""
     return (ours["smape"] / naive2["smape"] + ours["mase"] / naive2["mase"]) / 2
 
 

@@ -95,6 +95,6 @@ def seasonal_indices(past: np.ndarray, season: int) -> np.ndarray:
 
 @cache
 def centred_weights(season: int) -> np.ndarray:
-    """Of a moving average over one season; of an even one the two ends count half."""
+    """Weights of a moving average over one season; the two ends of an even one count half."""
     whole = np.ones(season) if season % 2 else np.r_[0.5, np.ones(season - 1), 0.5]
     return whole / season

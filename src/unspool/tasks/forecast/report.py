@@ -124,7 +124,7 @@ class WindowScorer:
         return found
 
     def _pasts(self, rows: np.ndarray, origins: np.ndarray) -> Pasts:
-        """Of windows that stand row by row; keeps the scale of each row."""
+        """The pasts of windows that are sorted by row; keeps the scale of each row."""
         starts = np.flatnonzero(np.r_[True, np.diff(rows) != 0])
         counts = np.diff(np.r_[starts, len(rows)])
         series, firsts = [], []
@@ -150,7 +150,7 @@ class WindowScorer:
         return filled(whole[first:]), first
 
     def _scale(self, row: int, series: np.ndarray, first: int) -> float:
-        """Of MASE: by the past before the first forecast of the series."""
+        """The scale of MASE, by the past before the first forecast of the series."""
         past = series[: max(0, int(self.stretches.first[row]) - first)]
         return metrics.seasonal_error(past, self.season)
 

@@ -70,7 +70,7 @@ def fit_gaussian(model: OneGaussian, moves: np.ndarray, last: np.ndarray) -> Non
 
 
 def logit(yes: float, all_: float) -> float:
-    """Of a share, with one more of each."""
+    """The logit of a share, with one more of each."""
     return float(np.log((yes + 1) / (all_ - yes + 1)))
 
 

@@ -158,7 +158,7 @@ class Handwrite(Task):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """Of the texts that it writes."""
+        """The tokenizer of the texts that it writes."""
         field: Any = self.fields["text"]
         return field.fitted
 

@@ -23,7 +23,7 @@ from unspool.tasks.task import Report
 
 
 class SpanCounts(NamedTuple):
-    """Of each of N sentences and K types (N, K): spans found rightly, given as answers, true."""
+    """Correct, predicted and true spans of each of N sentences and K types, (N, K) each."""
 
     hits: np.ndarray
     guessed: np.ndarray
@@ -143,7 +143,7 @@ class TagReport(Report):
 
 
 class TaggedSpanReport(TagReport):
-    """Of tags that mark spans."""
+    """The report on tags that mark spans."""
 
     unit, main = "type", "f1"
 
@@ -177,7 +177,7 @@ class TaggedSpanReport(TagReport):
 
 
 class PlainReport(TagReport):
-    """Of tags that stand for themselves, such as parts of speech."""
+    """The report on tags that stand for themselves, such as parts of speech."""
 
     unit, main = "tag", "accuracy"
 

@@ -280,7 +280,7 @@ class Tag(Task):
         return PlainReport(truth, guess, unknown, loss, tags.names, nouns)
 
     def unknown_words(self, part: Part) -> list[np.ndarray]:
-        """Of each row, which words the vocabulary does not know."""
+        """The words of each row that the vocabulary does not know."""
         if not self.reads_tokens:
             return [np.zeros(length, dtype=bool) for length in part[self.input].lengths]
         return [part[self.input][row] == UNK_ID for row in range(len(part))]

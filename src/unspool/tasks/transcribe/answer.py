@@ -40,7 +40,7 @@ class TranscriptCandidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Transcript(Answer):
-    """Of one recording; `name` is its own, `candidates` are the best few texts."""
+    """The transcript of the recording `name`; `candidates` are the best few texts."""
 
     plural: ClassVar[str] = "transcripts"
     repeats: ClassVar[str | None] = "name"

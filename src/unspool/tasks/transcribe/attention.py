@@ -96,7 +96,7 @@ class AttentionSearch:
         self.forbidden = tuple(i for i in tokenizer.special_ids() if i != END_ID)
 
     def __call__(self, encoded: Encoded, steps: Tensor) -> list[BestTexts]:
-        """Of each row, of so many steps (B,), what was found. Where the model has CTC, too, that
+        """The best texts of each row of so many steps (B,). Where the model has CTC, too, that
         gives the times of tokens; otherwise a token is where the decoder attends to most."""
         limits = steps.tolist()
         best = self.search(encoded, self.decoding, limits, forbidden=self.forbidden, aligned=True)
@@ -138,7 +138,7 @@ class HybridSearch:
         self.by_ctc = CtcSearch(tokenizer, every)
 
     def __call__(self, encoded: Encoded, steps: Tensor) -> list[BestTexts]:
-        """Of each row, of so many steps (B,), what was found."""
+        """The best texts of each row of so many steps (B,)."""
         log_p = self.model.log_p(encoded).cpu()
         found = []
         searched = zip(self.by_decoder(encoded, steps), self.by_ctc(log_p, steps))
@@ -179,7 +179,7 @@ def token_spans(found: Hypothesis, log_p: Tensor | None) -> list[StepSpan]:
 
 
 def token_log_p(decoder: Decoder, encoded: Encoded, texts: list[list[int]]) -> list[np.ndarray]:
-    """Of each token of each text the log probability after those before it."""
+    """The log probability of each token of each text, given those before it."""
     device = encoded.outputs.device
     ids = [torch.tensor([BEGIN_ID, *text], device=device) for text in texts]
     lengths = torch.tensor([len(own) for own in ids])

@@ -73,7 +73,7 @@ class TranscribeReading(ReducedInput):
         return AnswerText(found.text, f"confidence {found.confidence:.4f}" if found.text else "")
 
     def transcript(self, scores: Tensor, nbest: int = 1) -> Transcript:
-        """Of the part that is read, from the log probabilities (P, V) of its steps."""
+        """The lattice of the part that is read, from the log probabilities (P, V) of its steps."""
         task: Any = self.task
         options = task.options(nbest=nbest)
         search = CtcSearch(task.target_tokenizer, options)

@@ -66,7 +66,7 @@ def edits(truth: Sequence[Any], found: Sequence[Any]) -> list[Edit]:
 
 
 class Counts(NamedTuple):
-    """Of one text: errors of each kind, and how much it should have."""
+    """Errors of each kind in one text, and its true length."""
 
     substitutions: int
     deletions: int

@@ -117,7 +117,7 @@ def quiet_steps(log_p: Tensor, size: int) -> list[int]:
 def judged(
     found: Sequence[BestTexts], truth: Sequence[str], tokenizer: Tokenizer
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of each token that was written: the probability of the network, and whether it is right."""
+    """The probability of each written token, and whether it is right."""
     p, right = [], list[bool]()
     for own, text in zip(found, truth):
         shown = tokenizer.shown(own.texts[0].ids)

@@ -60,7 +60,7 @@ class TranscriptPart(Answer):
 
 
 class LastToken(NamedTuple):
-    """Of the best path at its latest step: the token or blank, the step at which it began, and the
+    """The best path at its latest step: the token or blank, the step at which it began, and the
     sum of its probability since."""
 
     id: int = BLANK

@@ -192,7 +192,7 @@ class Translator:
         return [found[i] for i in range(len(texts))]
 
     def search(self, part: Part, decoding: Decoding) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """Of each source, in some order: its row, and what was found, best first."""
+        """The row of each source, in some order, with its hypotheses, best first."""
         unknown, framing = self._replaces(decoding) or decoding.keep_unknown, self.field.frame.size
         return self.searcher(
             part,
@@ -314,7 +314,7 @@ class Translator:
 
 
 def strongest(alignment: Tensor, length: int) -> list[int]:
-    """Of each token the position in the source, its end left out, with the largest weight."""
+    """The source position that each token attends to most, the end left out."""
     return alignment[:, :length].argmax(1).tolist()
 
 
