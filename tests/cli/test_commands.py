@@ -176,6 +176,7 @@ def test_settings(unspool) -> None:
     assert "defaults of the task generate that differ: model.hidden=256" in ended.out
     result = json.loads(unspool("settings", "--json").out)
     assert result["settings"]["train.epochs"]["default"] == 10
+    assert {"auto", "csv", "parquet"} <= set(result["settings"]["data.format"]["choices"])
     assert result["cells"]["gru"]["reset"] == "after"
 
 

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from pydantic.fields import FieldInfo
 
 from unspool.config import Config, settings
+from unspool.data.read.formats import FORMATS
 from unspool.embed.settings import DEFAULTS, EmbedConfig
 from unspool.nn.cells import CELLS, cell_options
 from unspool.tasks import TASKS, Task
@@ -21,12 +22,12 @@ class SettingsList:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "settings": {name: about(field) for name, field in settings()},
+            "settings": {name: about(name, field) for name, field in settings()},
             "tasks": {name: dict(task.defaults) for name, task in TASKS.items()},
             "models": {name: presets(task) for name, task in TASKS.items()},
             "cells": {name: cell_options(cell) for name, cell in CELLS.items()},
-            "word2vec": {name: about(field) for name, field in word2vec_settings()},
-            "topics": {name: about(field) for name, field in topic_settings()},
+            "word2vec": {name: about(name, field) for name, field in word2vec_settings()},
+            "topics": {name: about(name, field) for name, field in topic_settings()},
         }
 
     def lines(self) -> list[str]:
@@ -66,7 +67,9 @@ class RunSettings:
             "task": self.config.task,
             "model": self.config.model_name,
             "settings": {
-                group: {name: {**about(field), "default": value} for name, field, value in rows}
+                group: {
+                    name: {**about(name, field), "default": value} for name, field, value in rows
+                }
                 for group, rows in self.groups.items()
             },
             "cell": self.cell_options,
@@ -100,18 +103,18 @@ def table(
     """
     cells = [("setting", "default", "meaning")]
     for name, field in rows:
-        meaning = (field.description or "") + allowed_words(choices(field.annotation))
+        meaning = (field.description or "") + allowed_words(choices(name, field))
         default = field.default if defaults is None else defaults[name]
         cells.append((name, typed(default), meaning))
     widths = [max(len(row[i]) for row in cells) for i in range(2)]
     return [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in cells]
 
 
-def about(field: FieldInfo) -> dict[str, Any]:
+def about(name: str, field: FieldInfo) -> dict[str, Any]:
     return {
         "default": field.default,
         "about": field.description,
-        "choices": list(choices(field.annotation)),
+        "choices": list(choices(name, field)),
     }
 
 
@@ -138,6 +141,8 @@ def allowed_words(words: tuple[str, ...]) -> str:
     return f" [{'|'.join(words)}]" if words else ""
 
 
-def choices(annotation: Any) -> tuple[str, ...]:
-    """The words of a Literal type, if it is one."""
-    return tuple(x for x in get_args(annotation) if isinstance(x, str))
+def choices(name: str, field: FieldInfo) -> tuple[str, ...]:
+    """The words that a setting may be: those of a Literal type, or the names of formats."""
+    if name == "data.format":
+        return ("auto", *FORMATS)
+    return tuple(word for word in get_args(field.annotation) if isinstance(word, str))
