@@ -88,7 +88,7 @@ def test_the_n_grams_of_a_corpus(unspool, reviews, opened, monkeypatch, tmp_path
             seen.append(subject)
             super().__init__(subject, *given)
 
-    monkeypatch.setattr(page, "Look", Seen)
+    monkeypatch.setattr(page, "LookPage", Seen)
     ended = unspool("look", run, "--data", reviews)
     assert ended.code == 0
     assert "text in column 'text'" in ended.err
