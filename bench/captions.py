@@ -32,8 +32,8 @@ import torch
 
 import unspool
 from unspool.search.decoding import Decoding
-from unspool.tasks.bleu import bleu_of, bleu_statistics
-from unspool.tasks.caption.metrics import cider_d, words_of
+from unspool.tasks.caption.report import cider_d, words_of
+from unspool.tasks.text_metrics import bleu_of, bleu_statistics
 
 PHOTOS = {
     "test_share": 0.1, "min_count": 3, "dropout": 0.4, "patience": 6, "batch": 16, "lr": 2e-3,

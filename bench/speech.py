@@ -206,7 +206,7 @@ def refuse_equal_voices(folder: Path) -> None:
 
 
 def espeak() -> dict[str, Any]:
-    from unspool.tasks.transcribe.options import Transcribing
+    from unspool.tasks.transcribe.answer import Transcribing
 
     if shutil.which("espeak-ng") is None:
         sys.exit("skipped: espeak-ng is not installed")
@@ -259,7 +259,7 @@ READ = """
 import sys, time
 from pathlib import Path
 import unspool
-from unspool.tasks.transcribe.options import Transcribing
+from unspool.tasks.transcribe.answer import Transcribing
 
 def peak():  # in MB; ru_maxrss has the peak of the process that started this one
     (line,) = (own for own in Path("/proc/self/status").open() if own.startswith("VmHWM"))

@@ -34,10 +34,9 @@ from unspool.search.decoding import Decoding
 from unspool.tasks import build_model
 from unspool.tasks.metrics import bootstrap_mean
 from unspool.tasks.planner import open_plan
-from unspool.tasks.rouge import METRICS, rouge
 from unspool.tasks.summarize.plan import further_references
-from unspool.tasks.summarize.report import SummarizeReport, lead
-from unspool.tasks.summarize.task import Summarize
+from unspool.tasks.summarize.task import Summarize, SummarizeReport, lead
+from unspool.tasks.text_metrics import ROUGE_METRICS, rouge
 
 CORPUS = DATA / "summary" / "aeslc"
 PAPER = (23.67, 10.29, 23.44)  # Zhang & Tetreault (2019), test part
@@ -114,7 +113,7 @@ def leads(report: SummarizeReport) -> list[str]:
 def figures(rows: list[list[float]]) -> str:
     values = np.array(rows)
     shown = []
-    for k in range(len(METRICS)):
+    for k in range(len(ROUGE_METRICS)):
         low, high = bootstrap_mean(values[:, k])
         shown.append(f"{values[:, k].mean():.2f} ({low:.2f} to {high:.2f})")
     return " | ".join(shown)

@@ -49,7 +49,7 @@ def test_a_larger_batch_reads_more(trained, tmp_path) -> None:
 
 
 def test_what_does_not_fit_is_refused_before_training(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("unspool.config.memory.machine_memory", lambda: 10**9)
+    monkeypatch.setattr("unspool.config.numbers.machine_memory", lambda: 10**9)
     with pytest.raises(ConfigError, match=r"of 40,000 steps, .* would take 2.0 GB .* max_length"):
         unspool.train(
             [LETTERS, "b", "c", "d"] * 2, ["p", "n"] * 4, kind="char", valid_share=0,

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from unspool.api.settings import make_config
-from unspool.config import memory, settings
-from unspool.config.memory import machine_memory, refuse_too_large, size_in_words
+from unspool.config import numbers, settings
+from unspool.config.numbers import machine_memory, refuse_too_large, size_in_words
 from unspool.config.resolve import build
 from unspool.config.schema import Config
 from unspool.errors import ConfigError
@@ -87,7 +87,7 @@ def test_every_number_has_bounds() -> None:
 def test_a_smaller_machine_refuses_smaller_models(monkeypatch) -> None:
     settings = {"hidden": 2000, "layers": 2}
     make_config("classify", "bilstm", settings=settings)
-    monkeypatch.setattr("unspool.config.memory.machine_memory", lambda: 10**9)
+    monkeypatch.setattr("unspool.config.numbers.machine_memory", lambda: 10**9)
     with pytest.raises(ConfigError, match=r"would take 2\.\d GB .* this machine has 1\.0 GB"):
         make_config("classify", "bilstm", settings=settings)
 
@@ -104,7 +104,7 @@ def test_sizes_in_words() -> None:
 
 def test_a_container_may_have_less(monkeypatch, tmp_path) -> None:
     (tmp_path / "memory.max").write_text("1000000\n")
-    monkeypatch.setattr(memory, "Path", lambda _: tmp_path)
+    monkeypatch.setattr(numbers, "Path", lambda _: tmp_path)
     assert machine_memory.__wrapped__() == 1_000_000
     (tmp_path / "memory.max").write_text("max\n")
     assert machine_memory.__wrapped__() > 1_000_000

@@ -126,7 +126,7 @@ def test_a_search_that_is_too_large_is_refused_with_its_size(values) -> None:
 
 def test_a_beam_is_refused_where_the_vocabulary_makes_it_too_large(translator, monkeypatch) -> None:
     wide = Decoding(beam=10**6, nbest=1)
-    monkeypatch.setattr("unspool.config.memory.machine_memory", lambda: 10**8)
+    monkeypatch.setattr("unspool.config.numbers.machine_memory", lambda: 10**8)
     with pytest.raises(ConfigError, match=r"1,000,000 hypotheses .* would take [\d.]+ [MG]B"):
         translator.predict(["a g"], wide)
     assert len(translator.predict(["a g"], Decoding(beam=200))) == 1

@@ -13,7 +13,7 @@ import pytest
 
 import unspool as api
 from tones import RATE, tones, wav, write_texts
-from unspool.tasks.transcribe.options import GREEDY
+from unspool.tasks.transcribe.answer import GREEDY
 
 TEXT = "abcbac"
 

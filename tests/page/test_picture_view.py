@@ -16,8 +16,8 @@ import unspool
 from films import NAMES, clip
 from pictures import shape
 from unspool.errors import UserError
-from unspool.insight.pixels import hidden_patches, pixel_contributions
 from unspool.page.answers import answer
+from unspool.page.media import hidden_patches, pixel_contributions
 from unspool.page.subject import open_subject
 
 QUICK = {"baseline": False, "precision": "fp32", "epochs": 1, "hidden": 8, "embedding": 8}

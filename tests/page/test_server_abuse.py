@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
-from unspool.page import connections
 from unspool.page import server as module
-from unspool.page.connections import MOST, READING
-from unspool.page.server import PageServer
+from unspool.page import server as page_server
+from unspool.page.server import MOST, READING, PageServer
 
 HALF = b"GET / HTTP/1.1\r\nHost: "
 
@@ -81,7 +80,7 @@ def test_half_requests_keep_nobody_waiting(server, connect) -> None:
 
 def test_a_request_has_to_come_in_time_also_byte_by_byte(server, connect, monkeypatch) -> None:
     monkeypatch.setattr(module, "READING", 0.5)
-    monkeypatch.setattr(connections, "READING", 0.5)
+    monkeypatch.setattr(page_server, "READING", 0.5)
     slow, silent = connect(), connect()
     started = time.monotonic()
     with suppress(ConnectionError):

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from unspool.tasks.bleu import (
+from unspool.tasks.text_metrics import (
     bleu_of,
     bleu_statistics,
     bootstrap_bleu,

@@ -8,10 +8,8 @@ import random
 import numpy as np
 import pytest
 
-from unspool.tasks.bleu import bleu_of
-from unspool.tasks.caption.metrics import cider_d, words_of
-from unspool.tasks.caption.report import CaptionScores
-from unspool.tasks.rouge import rouge_l
+from unspool.tasks.caption.report import CaptionScores, cider_d, words_of
+from unspool.tasks.text_metrics import bleu_of, rouge_l
 
 WORDS = [
     "a",

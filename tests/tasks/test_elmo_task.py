@@ -16,8 +16,7 @@ from unspool.data.fields.tokens import TokenBatch
 from unspool.data.part import Part
 from unspool.errors import ConfigError
 from unspool.insight.occurrences import nearest_occurrences
-from unspool.nn.elmo import Contextual
-from unspool.nn.models.elmo import ElmoModel
+from unspool.nn.elmo import Contextual, ElmoModel
 from unspool.tasks import build_model
 from unspool.tasks.elmo import ElmoReport, ElmoTask, inputs
 from unspool.text.tokenizers import WordTokenizer

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from unspool.tasks.rouge import METRICS, common_length, rouge
+from unspool.tasks.text_metrics import ROUGE_METRICS, common_length, rouge
 
 
 def test_by_hand() -> None:
@@ -21,7 +21,7 @@ def test_by_hand() -> None:
 
 def test_it_is_that_of_rouge_score() -> None:
     scorer_module = pytest.importorskip("rouge_score.rouge_scorer", reason="needs rouge-score")
-    scorer = scorer_module.RougeScorer(list(METRICS), use_stemmer=False)
+    scorer = scorer_module.RougeScorer(list(ROUGE_METRICS), use_stemmer=False)
     rng = random.Random(1)
     pieces = [
         "the",
@@ -46,5 +46,5 @@ def test_it_is_that_of_rouge_score() -> None:
     found = rouge(summaries, references)
     for summary, own, row in zip(summaries, references, found):
         scores = [scorer.score(reference, summary) for reference in own]
-        wanted = [max(score[name].fmeasure for score in scores) for name in METRICS]
+        wanted = [max(score[name].fmeasure for score in scores) for name in ROUGE_METRICS]
         np.testing.assert_allclose(row, wanted, atol=1e-12)

@@ -16,8 +16,7 @@ from unspool.config import DataConfig
 from unspool.errors import ConfigError, DataError
 from unspool.search.decoding import Decoding
 from unspool.tasks.planner import open_plan
-from unspool.tasks.summarize.report import SummarizeReport
-from unspool.tasks.summarize.task import Summarize
+from unspool.tasks.summarize.task import Summarize, SummarizeReport
 from unspool.text.vocab import END_ID
 
 FILLERS = ["please", "note", "that", "we", "shall", "meet", "soon", "thanks", "for", "help"]

@@ -14,9 +14,13 @@ from tones import PITCHES, RATE, tones, wav, write_labels, write_texts
 from unspool.errors import ConfigError, DataError
 from unspool.nn.models.transcriber import Transcriber
 from unspool.nn.reduction import StackedFrames
-from unspool.tasks.transcribe.answer import Confidence, calibration_error, fit_confidence
+from unspool.tasks.transcribe.answer import (
+    Confidence,
+    Transcribing,
+    calibration_error,
+    fit_confidence,
+)
 from unspool.tasks.transcribe.language import LanguageScores
-from unspool.tasks.transcribe.options import Transcribing
 from unspool.tasks.transcribe.report import counted, edits
 from unspool.tasks.transcribe.windows import overlapping
 

@@ -16,7 +16,7 @@ from unspool.data.part import Batch
 from unspool.errors import ConfigError
 from unspool.nn.ctc import log_probability
 from unspool.tasks.planner import open_plan
-from unspool.tasks.transcribe.options import Transcribing
+from unspool.tasks.transcribe.answer import Transcribing
 from unspool.text.vocab import BEGIN_ID, END_ID
 
 SMALL = {"hidden": 24, "layers": 1, "lr": 1e-2, "batch": 8, "threads": 1, "bands": 16}

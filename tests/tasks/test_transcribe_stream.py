@@ -13,7 +13,7 @@ from small_tasks import small_settings
 from tones import RATE, tones, write_labels, write_texts
 from unspool.data.fields.audio_frames import FrameMaker, Framing, frames
 from unspool.errors import ConfigError, DataError
-from unspool.tasks.transcribe.options import GREEDY, Transcribing
+from unspool.tasks.transcribe.answer import GREEDY, Transcribing
 
 SMALL = {"hidden": 24, "layers": 1, "epochs": 30, "lr": 1e-2, "batch": 8, "threads": 1, "bands": 16}
 CHUNKS = [1, 7, 160, 10**9]

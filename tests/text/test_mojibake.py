@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.text.mojibake import repair_mojibake
+from unspool.text.checks import repair_mojibake
 
 
 def as_windows(text: str) -> str:

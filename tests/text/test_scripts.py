@@ -4,7 +4,7 @@ import unicodedata
 
 import numpy as np
 
-from unspool.text.scripts import NAMES, RANGES, main_scripts, script_numbers
+from unspool.text.checks import NAMES, RANGES, main_scripts, script_numbers
 
 
 def test_ranges_are_in_order() -> None:

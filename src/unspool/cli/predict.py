@@ -147,7 +147,7 @@ def predict(
     if pcm is not None and not listening:
         raise refused_pcm(loaded, pcm)
     if listening:
-        from unspool.cli.listen import listen
+        from unspool.cli.follow import listen
 
         refuse_beside("-", [], file=file, out=out, picture=picture)
         listen(loaded, task_options(loaded, decoding), pcm=pcm, as_json=as_json)

@@ -15,18 +15,74 @@ import time
 import traceback
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import BoundedSemaphore, local
+from threading import BoundedSemaphore, Lock, local
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from unspool.errors import ConfigError, UserError
 from unspool.io.regular import parse_json
 from unspool.page.answers import ANSWERS, DEFAULTS, answer, encoded, query_of
-from unspool.page.connections import READING, WRITING, Connections
 from unspool.page.saved import TYPES, asset, assets
 from unspool.page.subject import Subject
+
+MOST = 64  # at once; browsers open six
+READING = 10.0  # seconds for a whole request; a connection kept for the next one may wait as long
+WRITING = 60.0  # seconds for a whole reply
+
+
+class Connections:
+    """Open sockets, the longest-waiting first, with the moment at which each is late; None while
+    its reply is being computed."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self.most = most
+        self._late: dict[socket.socket, float | None] = {}
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._late)
+
+    def add(self, connection: socket.socket) -> bool:
+        """Whether there is room for one more; it is made by ending the one that has been waiting
+        for a request longest. There is none where all of them are being answered."""
+        if len(self) >= self.most and not self.end_longest():
+            return False
+        self.expect(connection, READING)
+        return True
+
+    def expect(self, connection: socket.socket, seconds: float | None) -> None:
+        """The client has so many seconds from now on; None: it is our turn."""
+        with self._lock:
+            self._late.pop(connection, None)
+            self._late[connection] = None if seconds is None else time.monotonic() + seconds
+
+    def remove(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._late.pop(connection, None)
+
+    def end_late(self) -> None:
+        now = time.monotonic()
+        with self._lock:
+            late = [own for own, end in self._late.items() if end is not None and end < now]
+            for own in late:
+                self._end(own)
+
+    def end_longest(self) -> bool:
+        """Whether one waited for its client and was ended."""
+        with self._lock:
+            own = next((own for own, end in self._late.items() if end is not None), None)
+            if own is not None:
+                self._end(own)
+            return own is not None
+
+    def _end(self, connection: socket.socket) -> None:
+        del self._late[connection]
+        with suppress(OSError):  # the client was quicker
+            connection.shutdown(socket.SHUT_RDWR)
+
 
 HOST = "127.0.0.1"
 KEPT = 16  # answers

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from unspool.config.memory import refuse_too_large
-from unspool.config.numbers import check_numbers
+from unspool.config.numbers import check_numbers, refuse_too_large
 from unspool.errors import ConfigError
 from unspool.search.beam import beam
 from unspool.search.rules import Hypothesis, SearchRules, StepDecoder

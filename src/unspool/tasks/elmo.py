@@ -21,8 +21,7 @@ from unspool.data.fields.text import TextField
 from unspool.data.fields.tokens import TokenBatch
 from unspool.data.part import Batch, Part
 from unspool.errors import ConfigError
-from unspool.nn.elmo import Elmo
-from unspool.nn.models.elmo import ElmoModel
+from unspool.nn.elmo import Elmo, ElmoModel
 from unspool.tasks.contextual import elmo_options, example_words
 from unspool.tasks.metrics import bootstrap_mean, perplexity
 from unspool.tasks.plan import plan_documents

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from unspool.config import Config, ModelConfig
-from unspool.config.memory import refuse_too_large
+from unspool.config.numbers import refuse_too_large
 from unspool.data.fields.field import Field
 from unspool.data.fields.image_shape import ONE_SIZE
 from unspool.errors import ConfigError, choose

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from unspool.config.memory import refuse_too_large
-from unspool.config.numbers import check_numbers
+from unspool.config.numbers import check_numbers, refuse_too_large
 from unspool.errors import ConfigError
 from unspool.search import Sampling
 

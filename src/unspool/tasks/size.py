@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from unspool.config import Config
-from unspool.config.memory import refuse_too_large
+from unspool.config.numbers import refuse_too_large
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task

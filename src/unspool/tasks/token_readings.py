@@ -15,8 +15,8 @@ from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged
 from unspool.errors import ConfigError
 from unspool.nn.copying import number_tokens
+from unspool.nn.elmo import ElmoModel
 from unspool.nn.encoder import Copies
-from unspool.nn.models.elmo import ElmoModel
 from unspool.nn.models.language_model import TransformerLanguageModel
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.network import Network

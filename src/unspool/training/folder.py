@@ -38,9 +38,46 @@ from unspool.io.lock import LOCK, owned
 from unspool.nn.cells import CELLS
 from unspool.nn.init import left_empty
 from unspool.tasks import TASKS, Report, Task, build_model
-from unspool.tasks.stored_report import StoredReport, stored
 from unspool.training.output_folder import CONFIG, begun
 from unspool.training.tensors import DamagedFile, TensorFile, load_tensors
+
+OWN = ("part", "metrics", "interval", "lines")
+
+
+def stored(report: Report) -> dict[str, Any]:
+    """What is kept of a report."""
+    return {
+        "part": report.part,
+        **report.to_json(),
+        "metrics": report.metrics,
+        "interval": list(report.interval),
+        "lines": report.lines(),
+    }
+
+
+class StoredReport(Report):
+    """The report in evaluation.json on a `part`; files of older runs have no lines."""
+
+    def __init__(self, content: Any, path: Path) -> None:
+        fields = content if isinstance(content, dict) else {}
+        figures = {k: v for k, v in fields.items() if isinstance(v, float)}
+        metrics, interval = fields.get("metrics", figures), fields.get("interval", [])
+        lines = fields.get("lines", [f"{name}  {value:.4f}" for name, value in figures.items()])
+        if not (isinstance(metrics, dict) and isinstance(interval, list) and metrics):
+            raise RunError("damaged: no figures in it", where=path, remedy=AGAIN)
+        self.part = fields.get("part")
+        self.metrics = metrics
+        self.interval = tuple(interval) if len(interval) == 2 else (float("nan"),) * 2
+        self.scores = np.empty(0)
+        self._json = {key: value for key, value in fields.items() if key not in OWN}
+        self._lines = [str(line) for line in lines]
+
+    def to_json(self) -> dict[str, Any]:
+        return self._json
+
+    def lines(self) -> list[str]:
+        return self._lines
+
 
 FORMAT = 1  # of the run folder; a newer one is refused
 MOST_ROWS = 2_000_000  # that are kept a digest of

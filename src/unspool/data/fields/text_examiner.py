@@ -13,9 +13,8 @@ import numpy as np
 from unspool.data.fields.examiner import UNKNOWN, Examiner, Flaw
 from unspool.data.fields.ngrams import Alphabet, ngrams
 from unspool.data.store.ragged import Ragged, side_by_side
+from unspool.text.checks import CONTINUATION, LEADS, main_scripts, repair_mojibake
 from unspool.text.languages import languages
-from unspool.text.mojibake import CONTINUATION, LEADS, repair_mojibake
-from unspool.text.scripts import main_scripts
 
 if TYPE_CHECKING:
     from unspool.data.fields.tokens import Tokens

@@ -29,7 +29,7 @@ from unspool.data.fields.span import AnswerSpans, SpanField, StepSpans
 from unspool.data.part import Batch, Part
 from unspool.errors import ConfigError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
-from unspool.nn.models.span import SpanFinder
+from unspool.nn.models.classifier import SpanFinder
 from unspool.tasks.answer import Answer
 from unspool.tasks.answering.answer import SpanAnswer, SpanReport, SquadScore, score
 from unspool.tasks.answering.reading import BestSpan, SpanReading, best_of_windows, best_threshold

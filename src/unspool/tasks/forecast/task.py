@@ -28,9 +28,13 @@ from unspool.data.windows import OriginBatches, Stretches, WindowBatch
 from unspool.errors import ConfigError, DataError
 from unspool.nn.models.forecaster import Forecaster, Forecasts, RecursiveForecaster, Window
 from unspool.tasks.examples import Example
-from unspool.tasks.forecast.answer import ForecastOptions, SeriesForecast, next_steps
+from unspool.tasks.forecast.answer import (
+    ForecastOptions,
+    SeriesForecast,
+    next_steps,
+    spread_examples,
+)
 from unspool.tasks.forecast.conformal import Margins
-from unspool.tasks.forecast.examples import spread_examples
 from unspool.tasks.forecast.histories import HeldOut, load_histories, part_of
 from unspool.tasks.forecast.intervals import (
     Intervals,

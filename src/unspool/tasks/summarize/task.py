@@ -21,13 +21,93 @@ from unspool.data.store.columns import Progress
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search.decoding import Decoding
 from unspool.search.rules import Hypothesis
+from unspool.tasks.metrics import bootstrap_mean, perplexity
 from unspool.tasks.roles import Roles
-from unspool.tasks.rouge import METRICS, rouge
 from unspool.tasks.summarize.plan import DOCUMENTS, SUMMARIES, further_references, plan_summaries
-from unspool.tasks.summarize.report import SummarizeReport
+from unspool.tasks.task import Report
+from unspool.tasks.text_metrics import ROUGE_METRICS, rouge, rouge_tokens
 from unspool.tasks.translate.answer import Translation, Translator
 from unspool.tasks.translate.task import MODELS, Translate
 from unspool.text.tokenizers import Tokenizer
+
+TITLES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
+
+
+def lead(documents: Sequence[str], words: int) -> list[str]:
+    """The first words of each document."""
+    return [" ".join(document.split()[:words]) for document in documents]
+
+
+class SummarizeReport(Report):
+    """ROUGE of the summaries, of the beginning of each document ("lead"), and of the difference.
+
+    The lead is as long as the references are on average, which nobody knows beforehand: it is no
+    weaker than it has to be. All are 0 to 100; of several references the best one counts.
+    """
+
+    def __init__(
+        self,
+        summaries: Sequence[Translation],
+        references: Sequence[Sequence[str]],
+        summed_loss: float,
+        count: int,
+    ) -> None:
+        self.summaries, self.references, self.tokens = summaries, references, count
+        self.words = max(1, round(np.mean([len(own[0].split()) for own in references])))
+        documents = [found.text for found in summaries]
+        self.each = 100 * rouge([found.translation for found in summaries], references)  # (N, 3)
+        self.lead = 100 * rouge(lead(documents, self.words), references)
+        self.scores = self.each[:, ROUGE_METRICS.index("rougeL")]
+        self.intervals = {
+            name: bootstrap_mean(self.each[:, k]) for k, name in enumerate(ROUGE_METRICS)
+        }
+        self.interval = self.intervals["rougeL"]
+        self.metrics = {
+            **dict(zip(ROUGE_METRICS, self.each.mean(0).tolist())),
+            **{f"lead_{name}": own for name, own in zip(ROUGE_METRICS, self.lead.mean(0).tolist())},
+            "loss": summed_loss / count,
+            "perplexity": perplexity(summed_loss / count),
+        }
+        blank = sum(not any(map(rouge_tokens, own)) for own in references)
+        cut = sum(bool(found.cut) for found in summaries)
+        if blank:
+            self.notes += (
+                f"{blank:,} references have no a-z or 0-9, which is all that ROUGE compares",
+            )
+        if cut:
+            self.notes += (f"{cut:,} documents are longer than the model reads, and were cut",)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "task": "summarize",
+            "documents": len(self.references),
+            "tokens": self.tokens,
+            **self.metrics,
+            "intervals": {name: list(own) for name, own in self.intervals.items()},
+            "lead_words": self.words,
+            "summaries": [
+                {"text": found.text, "summary": found.translation, "references": list(wanted)}
+                for found, wanted in zip(self.summaries, self.references)
+            ],
+        }
+
+    def lines(self) -> list[str]:
+        several = max(map(len, self.references))
+        of = f", up to {several} references each, the best counts" if several > 1 else ""
+        figures = self.metrics
+        found = [f"{len(self.references)} documents, {self.tokens} summary tokens{of}"]
+        for name, title in TITLES.items():
+            low, high = self.intervals[name]
+            found.append(
+                f"{title}      {figures[name]:6.2f}   95 % interval {low:.2f} to {high:.2f}"
+                f" (bootstrap)   lead {figures[f'lead_{name}']:.2f}"
+            )
+        return [
+            *found,
+            f"lead         the first {self.words} words of a document, as many as references have",
+            f"loss         {figures['loss']:6.4f} nats a token, perplexity "
+            f"{figures['perplexity']:.2f}",
+        ]
 
 
 class SummaryAnswer(Translation):
@@ -108,7 +188,7 @@ class Summarize(Translate):
 
     def judge(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         means = 100 * rouge(texts, [[own] for own in references]).mean(0)
-        return dict(zip(METRICS, means.tolist()))
+        return dict(zip(ROUGE_METRICS, means.tolist()))
 
     def evaluate(
         self, model: nn.Module, part: Part, options: Decoding | None = None

@@ -20,8 +20,8 @@ from unspool.search import Hypothesis
 from unspool.search.batched import DecoderSearch, SearchDecoder
 from unspool.search.ctc import CtcText
 from unspool.search.decoding import Decoding
+from unspool.tasks.transcribe.answer import Transcribing
 from unspool.tasks.transcribe.language import LanguageScores
-from unspool.tasks.transcribe.options import Transcribing
 from unspool.tasks.transcribe.search import BestTexts, CtcSearch, aligned
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import BEGIN_ID, END_ID

@@ -15,9 +15,8 @@ from unspool.search.ctc import greedy_ctc
 from unspool.tasks.reading import AnswerText, StepLattice
 from unspool.tasks.series_readings import SeriesInput
 from unspool.tasks.token_readings import WrittenReading
-from unspool.tasks.transcribe.answer import Transcript
+from unspool.tasks.transcribe.answer import GREEDY, Transcript
 from unspool.tasks.transcribe.attention import AttentionSearch
-from unspool.tasks.transcribe.options import GREEDY
 from unspool.tasks.transcribe.search import CtcSearch
 
 if TYPE_CHECKING:

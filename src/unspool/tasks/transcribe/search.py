@@ -12,8 +12,8 @@ from torch import Tensor
 
 from unspool.nn.ctc import BLANK, StepSpan, align
 from unspool.search.ctc import CtcText, greedy_ctc, prefix_beam
+from unspool.tasks.transcribe.answer import Transcribing
 from unspool.tasks.transcribe.language import LanguageScores
-from unspool.tasks.transcribe.options import Transcribing
 from unspool.tasks.transcribe.report import edits
 from unspool.text.tokenizers import Tokenizer
 

@@ -24,8 +24,7 @@ from unspool.nn.ctc import BLANK
 from unspool.nn.models.transcriber import Transcriber
 from unspool.tasks.answer import Answer
 from unspool.tasks.streaming import REMEDY, Stream, streaming_unsupported_reason
-from unspool.tasks.transcribe.answer import TranscriptToken
-from unspool.tasks.transcribe.options import Transcribing
+from unspool.tasks.transcribe.answer import Transcribing, TranscriptToken
 from unspool.tasks.transcribe.search import special_tokens
 from unspool.text.growing import GrowingText
 

@@ -44,16 +44,18 @@ from unspool.tasks.roles import Lacking, Roles
 from unspool.tasks.tag.task import CNN, TRANSFORMER
 from unspool.tasks.task import Step, Task, WholeStart, walk
 from unspool.tasks.transcribe.answer import (
+    GREEDY,
     Confidence,
+    Transcribing,
     Transcript,
     TranscriptCandidate,
     TranscriptToken,
     calibration_error,
+    chosen_decoder,
     fit_confidence,
 )
 from unspool.tasks.transcribe.attention import AttentionSearch, HybridSearch, attention_loss
 from unspool.tasks.transcribe.corpus import ctc_targets, leave_out_long_texts, refuse_unknown
-from unspool.tasks.transcribe.options import GREEDY, Transcribing, chosen_decoder
 from unspool.tasks.transcribe.reading import AttentionReading, TranscribeReading
 from unspool.tasks.transcribe.report import TranscribeReport
 from unspool.tasks.transcribe.search import BestTexts, CtcSearch, judged

@@ -23,9 +23,9 @@ from unspool.search import Hypothesis
 from unspool.search.batched import BatchedSearch
 from unspool.search.decoding import Decoding
 from unspool.tasks.answer import Answer, empty, one_line
-from unspool.tasks.bleu import bleu_statistics, bootstrap_bleu, corpus_bleu, corpus_chrf
 from unspool.tasks.metrics import perplexity
 from unspool.tasks.task import Report
+from unspool.tasks.text_metrics import bleu_statistics, bootstrap_bleu, corpus_bleu, corpus_chrf
 from unspool.text.tokenizers import SubwordTokenizer, WordTokenizer
 from unspool.text.vocab import BEGIN_ID, END, PAD_ID, UNK_ID
 from unspool.text.words import join

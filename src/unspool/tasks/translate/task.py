@@ -26,12 +26,12 @@ from unspool.io.files import in_run
 from unspool.nn.encoder import Copies
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search.decoding import GREEDY, Decoding
-from unspool.tasks.bleu import corpus_bleu
 from unspool.tasks.decoder import build_decoder, check_copying, check_decoder
 from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document
 from unspool.tasks.task import Report, Step, Task, chunks, walk
+from unspool.tasks.text_metrics import corpus_bleu
 from unspool.tasks.token_readings import TranslateReading
 from unspool.tasks.translate.answer import (
     TranslateReport,
