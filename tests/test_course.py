@@ -14,8 +14,7 @@ import pytest
 
 from course_page import CHAPTERS, PAGE, commands, makers
 from unspool.cli import run
-from unspool.cli.demo import FILES, course, write_files
-from unspool.demos import DEMOS, dates, memory, reviews, sentences
+from unspool.demos import DEMOS, FILES, course, dates, memory, reviews, sentences, write_files
 from unspool.errors import DataError
 
 TRAINING = ["--set", "epochs=1", "--set", "max_steps=2", "--set", "threads=1"]

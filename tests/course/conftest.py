@@ -13,7 +13,7 @@ import pytest
 import unspool
 from course_page import PAGE, commands, makers
 from unspool.cli import run
-from unspool.cli.demo import write_files
+from unspool.demos import write_files
 
 PAGE_SEED = 0  # stands for the page's own command, without any seed
 LEARNING = ("train", "compare", "embed")
