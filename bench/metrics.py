@@ -33,7 +33,7 @@ def pairs(rows: int) -> dict[str, Pair]:
     from sklearn.calibration import calibration_curve
     from sklearn.model_selection import StratifiedKFold
 
-    from unspool.data.folds import stratified_folds
+    from unspool.data.split import stratified_folds
     from unspool.tasks import calibration, metrics
     from unspool.tasks.regress import errors
 

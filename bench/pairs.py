@@ -31,8 +31,7 @@ from torch import nn
 from answers import OPINION, minilm
 from rows import DATA, train
 from unspool.training.folder import RunFolder
-from unspool.training.log import Log
-from unspool.training.progress import Silent
+from unspool.training.progress import Log, Silent
 from unspool.training.trainer import Trainer
 
 BATCH = 32

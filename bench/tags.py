@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from rows import DATA, Row, main, size, train, with_interval
-from unspool.tasks.contextual import mix_report
+from unspool.tasks.embedding import mix_report
 
 NER, NER_TEST = "ner/conll2003/eng.train", "ner/conll2003/eng.testa"
 FROM_OUTSIDE = {"embedding.from": "VECTORS", "start": "ELMO"}

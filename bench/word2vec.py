@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from timing import DATA, installed, parser, set_up, write_json
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import TokenColumn
 from unspool.embed.corpus import choose_words, encode_words, open_corpus
 from unspool.embed.settings import EmbedConfig, make_config
 from unspool.embed.word2vec import learn

@@ -10,7 +10,7 @@ import pytest
 from small_tasks import load_data
 from unspool.config import DataConfig
 from unspool.data.read import files
-from unspool.data.store.tokens import TokenWriter
+from unspool.data.store.ragged import TokenWriter
 from unspool.errors import DataError
 from unspool.tasks.planner import open_plan
 

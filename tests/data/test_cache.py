@@ -11,7 +11,7 @@ import pytest
 
 from unspool.data.store import cache
 from unspool.data.store.cache import cached
-from unspool.data.store.tokens import DTYPES, IdsFile
+from unspool.data.store.ragged import DTYPES, IdsFile
 
 
 @pytest.fixture

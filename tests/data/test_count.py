@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.data.fields import vocabulary
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import TokenColumn
 
 
 @given(

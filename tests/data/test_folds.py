@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from small_tasks import load_data
-from unspool.data.folds import grouped, grouped_folds, split_rows, stratified_folds
-from unspool.data.split import HoldOut
+from unspool.data.split import HoldOut, grouped, grouped_folds, split_rows, stratified_folds
 from unspool.errors import DataError
 
 CLASSES = st.lists(st.integers(2, 40), min_size=1, max_size=6)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.config import DataConfig, TokenizerConfig
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import TokenColumn
 from unspool.embed import phrases
 from unspool.embed.corpus import encode_words, open_corpus
 from unspool.embed.phrases import count_pairs, every_other, find_phrases

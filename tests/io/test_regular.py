@@ -7,7 +7,7 @@ import pytest
 
 from unspool.config.resolve import read_toml
 from unspool.errors import ConfigError
-from unspool.io.regular import open_regular, parse_json, read_regular
+from unspool.io.files import open_regular, parse_json, read_regular
 
 
 @pytest.mark.parametrize("mode", ["rb", "ab", "r+b"])

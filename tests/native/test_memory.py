@@ -11,15 +11,15 @@ from random import Random
 import pytest
 import torch
 
-from unspool.native import memory
-from unspool.native.memory import FITS, LARGE, Pool, empty
+from unspool.native import arrays
+from unspool.native.arrays import FITS, LARGE, Pool, empty
 from unspool.nn import Recurrent
 
 
 @pytest.fixture
 def pool(monkeypatch) -> Pool:
     fresh = Pool()
-    monkeypatch.setattr(memory, "POOL", fresh)
+    monkeypatch.setattr(arrays, "POOL", fresh)
     return fresh
 
 

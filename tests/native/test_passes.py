@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from rounding import rounding
 from unspool import native
-from unspool.native import passes
+from unspool.native import arrays
 from unspool.nn.cross_entropy import softmax_gradient_
 from unspool.nn.dropout import Dropout, dropout
 
@@ -41,15 +41,15 @@ def test_dropout_keeps_what_the_hash_says(size: int, key: int, rate: float) -> N
         [hashed(i, key) >= round(rate * 2**32) for i in range(size)], dtype=torch.bool
     )
     scale = torch.tensor(1 / (1 - rate), dtype=torch.float32)
-    assert torch.equal(passes.dropout(x, rate, key), torch.where(keep, x * scale, 0.0))
+    assert torch.equal(arrays.dropout(x, rate, key), torch.where(keep, x * scale, 0.0))
 
 
 def test_threads_and_instruction_sets_draw_the_same_mask() -> None:
     code = (
-        "import torch; from unspool.native import passes\n"
+        "import torch; from unspool.native import arrays\n"
         "for threads in (2, 1):\n"
         "    torch.set_num_threads(threads)\n"
-        "    print(passes.dropout(torch.ones(100_003), 0.3, 7).nonzero().sum().item())"
+        "    print(arrays.dropout(torch.ones(100_003), 0.3, 7).nonzero().sum().item())"
     )
     found = [
         subprocess.run(
@@ -141,7 +141,7 @@ def test_softmax_gradient_shares_rows_among_threads() -> None:
         for threads in (1, 2):
             torch.set_num_threads(threads)
             gradients.append(logits.clone())
-            losses.append(passes.softmax_gradient_(gradients[-1], targets, smoothing=0, scale=1))
+            losses.append(arrays.softmax_gradient_(gradients[-1], targets, smoothing=0, scale=1))
     finally:
         torch.set_num_threads(before)
     assert torch.equal(*gradients)
@@ -152,15 +152,15 @@ def test_not_a_number_is_seen_and_bad_targets_are_refused() -> None:
     logits = torch.zeros(2, 20)
     logits[1, 3] = torch.nan
     assert torch.tensor(
-        passes.softmax_gradient_(logits, torch.tensor([0, 1]), smoothing=0, scale=1)
+        arrays.softmax_gradient_(logits, torch.tensor([0, 1]), smoothing=0, scale=1)
     ).isnan()
     for wrong in (torch.tensor([0, 20]), torch.tensor([-1, 0])):
         with pytest.raises(IndexError, match="not one of the 20 classes"):
-            passes.softmax_gradient_(torch.zeros(2, 20), wrong, smoothing=0, scale=1)
+            arrays.softmax_gradient_(torch.zeros(2, 20), wrong, smoothing=0, scale=1)
     with pytest.raises(
         TypeError, match=r"takes targets as contiguous int64 \(N\) = \(2\), not float32"
     ):
-        passes.softmax_gradient_(torch.zeros(2, 20), torch.tensor([1.0, 2.0]), smoothing=0, scale=1)
+        arrays.softmax_gradient_(torch.zeros(2, 20), torch.tensor([1.0, 2.0]), smoothing=0, scale=1)
 
 
 def mixed(vocab: int, steps: int, *, large: float = 1.0, sources: int = 3) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def test_log_mixture_is_that_of_single_tokens(vocab: int, steps: int, large: flo
             if token >= 0:
                 p[row, token] += torch.sigmoid(-scores[row, vocab]) * (alignment[row, j] + tiny)
                 there[row, token] = True
-    found = passes.log_mixture(**given)
+    found = arrays.log_mixture(**given)
     assert (found[:, vocab:][~there[:, vocab:]] == -torch.inf).all()
     wanted, shown = p.log(), p > 1e-300  # smaller ones have few digits, or none, in double
     bound = rounding(vocab + 2 * steps, size=max(1.0, 20 * large))
@@ -211,7 +211,7 @@ def test_log_mixture_is_that_of_single_tokens(vocab: int, steps: int, large: flo
 def test_log_mixture_with_a_nan_is_nan_in_its_row_alone() -> None:
     given = mixed(40, 6)
     given["scores"][2, 33] = torch.nan
-    found = passes.log_mixture(**given)
+    found = arrays.log_mixture(**given)
     assert found[2, :40].isnan().all()
     assert not found[[0, 1, 3, 4]].isnan().any()
 
@@ -223,7 +223,7 @@ def test_log_mixture_shares_rows_among_threads() -> None:
     try:
         for threads in (1, 2):
             torch.set_num_threads(threads)
-            found.append(passes.log_mixture(**given))
+            found.append(arrays.log_mixture(**given))
     finally:
         torch.set_num_threads(before)
     assert torch.equal(*found)
@@ -243,4 +243,4 @@ def test_log_mixture_shares_rows_among_threads() -> None:
 )
 def test_log_mixture_refuses_what_does_not_fit(changed: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError, IndexError), match=message):
-        passes.log_mixture(**{**mixed(40, 6), **changed})
+        arrays.log_mixture(**{**mixed(40, 6), **changed})

@@ -12,8 +12,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from unspool.text import subwords
 from unspool.text.chunks import LONGEST, ChunkCache
-from unspool.text.normalize import Normalizer
 from unspool.text.subwords import LONGEST_WORD, fit_bpe, short_words
+from unspool.text.words import Normalizer
 
 SPLITTER = pre_tokenizers.ByteLevel(add_prefix_space=False)
 TEXTS = st.lists(

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.errors import ConfigError, RunError
-from unspool.text.normalize import Normalizer
 from unspool.text.subwords import fit_bpe
 from unspool.text.tokenizers import CharTokenizer, Frame, Tokenizer, WordTokenizer
 from unspool.text.vocab import PAD, SENTENCE_SPECIALS, UNK, Vocab
+from unspool.text.words import Normalizer
 
 CHAR = CharTokenizer(Vocab.of("abcdeé ñ\n"), normalizer=Normalizer("nfc", lowercase=True))
 WORD = WordTokenizer(Vocab.of(["the", "cat", ".", "sat"]), normalizer=Normalizer("nfc"))

@@ -12,7 +12,7 @@ import pytest
 from unspool.api.train import train
 from unspool.errors import RunError
 from unspool.page.subject import open_subject
-from unspool.training.examples import FILE, read_examples
+from unspool.tasks.examples import EXAMPLES, read_examples
 
 SMALL: dict[str, Any] = {"hidden": 8, "threads": 1, "max_steps": 1}
 QUICK = {**SMALL, "baseline": False}
@@ -95,11 +95,11 @@ def test_values_in_memory_and_a_long_text(tmp_path) -> None:
 @pytest.mark.parametrize("content", ["{}", '[{"text": "a"}]', '[{"text": 1, "truth": ""}]', "[1]"])
 def test_damaged_examples(classifier, tmp_path, content) -> None:
     copy = Path(shutil.copytree(classifier, tmp_path / "run"))
-    (copy / FILE).write_text(content)
+    (copy / EXAMPLES).write_text(content)
     with pytest.raises(RunError, match=r"examples.json: damaged: its SHA-256 is not the one"):
         read_examples(copy)
     (copy / "hashes.json").unlink()
     with pytest.raises(RunError, match=r"examples.json: damaged: no examples in it"):
         read_examples(copy)
-    (copy / FILE).unlink()
+    (copy / EXAMPLES).unlink()
     assert read_examples(copy) == []

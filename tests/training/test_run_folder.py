@@ -19,8 +19,7 @@ from unspool.io.files import write_json
 from unspool.io.lock import LOCK, owned
 from unspool.tasks.document import DocumentTask
 from unspool.training import trainer
-from unspool.training.log import Log, read_log
-from unspool.training.progress import Silent
+from unspool.training.progress import Log, Silent, read_log
 from unspool.training.signals import Interrupted
 
 SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "batch": 8, "epochs": 2, "patience": 0}

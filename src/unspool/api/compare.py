@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unspool.api.folds import check_folds
 from unspool.api.run import Run
-from unspool.api.settings import make_config, open_data, refuse_unread_settings
+from unspool.api.settings import check_folds, make_config, open_data, refuse_unread_settings
 from unspool.api.spelling import in_python
 from unspool.api.train import cross_validate, open_plans, train_plans, with_columns
 from unspool.api.watching import Note, Progress, watching

@@ -23,13 +23,12 @@ import torch
 from unspool.api.run import Run
 from unspool.config import Config
 from unspool.config.resolve import changed
-from unspool.data.plan import Plan
-from unspool.errors import ConfigError, RunError
+from unspool.errors import RunError
 from unspool.io.files import read_hashed, read_json, write_hashed, write_json
 from unspool.tasks.calibration import Unseen
 from unspool.training.fold_report import Fold, FoldsReport, fold_of
 from unspool.training.folder import RunFolder
-from unspool.training.log import read_log
+from unspool.training.progress import read_log
 from unspool.training.signals import Interrupted
 from unspool.training.tensors import DamagedFile, load_tensors, save_tensors
 
@@ -38,25 +37,6 @@ TABLE = "out-of-fold.csv"
 SCORES = "out-of-fold.safetensors"
 
 TrainFold = Callable[[RunFolder, Config], Run]
-
-
-def check_folds(config: Config, plans: dict[str, Plan]) -> None:
-    """Refuse what no cross-validation can be made of."""
-    data = config.data
-    if data.folds == 1 or data.fold > data.folds:
-        raise ConfigError(
-            "a cross-validation has two folds or more, and data.fold is one of them",
-            got=f"folds={data.folds}, fold={data.fold}",
-            remedy="give --folds 5 or so",
-        )
-    given = [name for name in ("valid", "test") if name in plans]
-    if data.folds and given:
-        raise ConfigError(
-            f"--folds makes its own {given[0]} parts",
-            got=f"{given[0]} data",
-            remedy=f"leave out --{given[0]}, or --split none; `unspool evaluate` scores the model"
-            " on other data afterwards",
-        )
 
 
 def run_folds(

@@ -24,7 +24,7 @@ from unspool.errors import ConfigError, DataError
 from unspool.tasks import Answers, Report, Task
 from unspool.tasks.planner import open_inputs, open_plan
 from unspool.training.folder import RunFolder, path_of
-from unspool.training.log import read_log
+from unspool.training.progress import read_log
 
 if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.insight.gradients import GradientFlow

@@ -230,3 +230,22 @@ def summarise_settings(
     refuse_unread_settings(settings, None, [config])
     made = TASKS[config.task].invented(config, classes=classes)
     return summary_of(made, build_model(made))
+
+
+def check_folds(config: Config, plans: dict[str, Plan]) -> None:
+    """Refuse what no cross-validation can be made of."""
+    data = config.data
+    if data.folds == 1 or data.fold > data.folds:
+        raise ConfigError(
+            "a cross-validation has two folds or more, and data.fold is one of them",
+            got=f"folds={data.folds}, fold={data.fold}",
+            remedy="give --folds 5 or so",
+        )
+    separate = [name for name in ("valid", "test") if name in plans]
+    if data.folds and separate:
+        raise ConfigError(
+            f"--folds makes its own {separate[0]} parts",
+            got=f"{separate[0]} data",
+            remedy=f"leave out --{separate[0]}, or --split none; `unspool evaluate` scores the"
+            " model on other data afterwards",
+        )

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 
 from unspool.api.auto import AUTO, RESULT, resume_auto, seconds_of, train_auto
-from unspool.api.folds import check_folds, run_folds, unseen_rows, whole_config
+from unspool.api.folds import run_folds, unseen_rows, whole_config
 from unspool.api.run import Run, load
 from unspool.api.settings import (
+    check_folds,
     make_config,
     open_data,
     refuse_changes,

@@ -19,7 +19,7 @@ from unspool.api.run import Run
 from unspool.api.watching import Shown
 from unspool.config import Config
 from unspool.data.corpus import Corpus
-from unspool.data.fields.tokenized import read_tokenizer
+from unspool.data.fields.tokens import read_tokenizer
 from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
@@ -31,12 +31,11 @@ from unspool.insight.summary import summary_of
 from unspool.io.files import list_hash, write_atomic, write_json
 from unspool.io.pictures import save_picture
 from unspool.tasks import TASKS, Report, Task, build_model
-from unspool.tasks.contextual import mix_report
-from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
+from unspool.tasks.embedding import extended, freeze_embedding, mix_report, place_vectors
+from unspool.tasks.examples import write_examples
 from unspool.tasks.linear import Fitting
 from unspool.training.card import BaselineComparison, model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
-from unspool.training.examples import write_examples
 from unspool.training.folder import RunFolder
 from unspool.training.machine import precision_note, tune_process, with_device, with_precision
 from unspool.training.optim import build_optimizer

@@ -20,7 +20,7 @@ from unspool.cli.evaluate import evaluate
 from unspool.cli.generate import generate
 from unspool.cli.look import look
 from unspool.cli.ngrams import ngrams
-from unspool.cli.plugin import with_plugins
+from unspool.cli.options import with_plugins
 from unspool.cli.predict import predict
 from unspool.cli.settings import settings
 from unspool.cli.summary import summary

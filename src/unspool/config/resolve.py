@@ -17,7 +17,7 @@ from unspool.config.data import DataConfig
 from unspool.config.schema import Config, sections, settings
 from unspool.config.section import Section
 from unspool.errors import ConfigError, nearest
-from unspool.io.regular import is_deep, read_regular
+from unspool.io.files import is_deep, read_regular
 
 NAMES = {
     "lr": "learning_rate init_lr learning_rate_init base_lr step_size alpha",

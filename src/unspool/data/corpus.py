@@ -13,10 +13,17 @@ from typing import Any
 import numpy as np
 
 from unspool.data.fields.field import Field
-from unspool.data.folds import read_groups, refuse_shared, split_rows
 from unspool.data.part import Part
 from unspool.data.plan import Plan
-from unspool.data.split import HoldOut, check_shares, choose_rows, stream_cuts
+from unspool.data.split import (
+    HoldOut,
+    check_shares,
+    choose_rows,
+    read_groups,
+    refuse_shared,
+    split_rows,
+    stream_cuts,
+)
 from unspool.data.store.columns import Progress, Stored, store_columns
 from unspool.errors import DataError
 

@@ -15,7 +15,7 @@ from unspool.data.fields.text import TextField
 from unspool.data.plan import Plan
 from unspool.data.read import Shape, open_table
 from unspool.data.store.columns import Progress, store_columns
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import TokenColumn
 from unspool.embed.phrases import join_phrases
 from unspool.errors import DataError
 from unspool.tasks.plan import document_plan, is_labelled

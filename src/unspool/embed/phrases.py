@@ -18,7 +18,7 @@ import numpy as np
 
 from unspool.data.store.cache import cached
 from unspool.data.store.columns import Progress
-from unspool.data.store.tokens import TokenColumn, TokenWriter
+from unspool.data.store.ragged import TokenColumn, TokenWriter
 
 WINDOW = 1 << 22  # tokens looked at together
 MOST_PAIRS = 1 << 23  # that are counted; rarer ones are forgotten, so that memory stays bounded

@@ -20,7 +20,7 @@ from unspool.api.watching import Note
 from unspool.config.resolve import read_toml
 from unspool.data.read.files import STDIN
 from unspool.data.store.columns import Progress
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import TokenColumn
 from unspool.embed.corpus import CorpusWords, choose_words, encode_words, open_corpus
 from unspool.embed.settings import Word2vecConfig, make_config
 from unspool.errors import TrainingError

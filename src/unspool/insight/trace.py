@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.errors import DataError
-from unspool.io.regular import parse_json, read_regular
+from unspool.io.files import parse_json, read_regular
 from unspool.nn.taps import TapTrace, record, taps
 from unspool.nn.transformer_blocks import DecoderBlock
 from unspool.tasks import Task

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from unspool.errors import RunError
-from unspool.io.regular import open_regular, parse_json, read_regular
+from unspool.io.files import open_regular, parse_json, read_regular
 
 LOCK = ".lock"
 TRIES, PAUSE = 10, 0.02  # seconds

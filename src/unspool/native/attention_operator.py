@@ -16,7 +16,7 @@ from torch import Tensor
 
 from unspool import native
 from unspool.native import library
-from unspool.native.memory import empty
+from unspool.native.arrays import empty
 from unspool.native.operator import LSTMS, NUMBER
 from unspool.native.weights import (
     PackedSteps,

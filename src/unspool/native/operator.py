@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 from unspool import native
 from unspool.native import library
-from unspool.native.memory import empty
+from unspool.native.arrays import empty
 from unspool.native.weights import (
     PackedSteps,
     factor,

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from unspool import native
+from unspool.native.arrays import empty
 from unspool.native.attention_weights import (
     DecoderWeights,
     Pads,
@@ -21,7 +22,6 @@ from unspool.native.attention_weights import (
     laid_out,
     pad_weights,
 )
-from unspool.native.memory import empty
 from unspool.native.operator import WIDTH
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from unspool.native import passes
+from unspool.native import arrays
 
 CHUNK = 2**23  # logits at a time, 32 MB: fewer bound memory no better and take longer
 
@@ -72,8 +72,8 @@ def softmax_gradient_(
 
     ∂CE/∂z = softmax(z) − (1 − ε) onehot(y) − ε / K
     """
-    if passes.can_pass(logits):
-        return passes.softmax_gradient_(logits, targets, smoothing=smoothing, scale=scale)
+    if arrays.can_pass(logits):
+        return arrays.softmax_gradient_(logits, targets, smoothing=smoothing, scale=scale)
     y = targets[:, None]
     log_z = logits.logsumexp(-1, keepdim=True)
     loss = (log_z - (1 - smoothing) * logits.gather(1, y)).sum()

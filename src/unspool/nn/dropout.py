@@ -13,14 +13,14 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from unspool.native import passes
+from unspool.native import arrays
 
 
 def dropout(x: Tensor, p: float) -> Tensor:
     """x ⊙ m / (1 − p), m ~ Bernoulli(1 − p), after torch's generator."""
-    if 0 < p < 1 and passes.can_pass(x):
+    if 0 < p < 1 and arrays.can_pass(x):
         return _Dropout.apply(x, p)
-    if 0 < p < 1 and x.dim() > 1 and passes.can_pass(x.transpose(0, 1)):
+    if 0 < p < 1 and x.dim() > 1 and arrays.can_pass(x.transpose(0, 1)):
         # Time before batch in memory, as recurrent layers leave sequences of the same length.
         return _Dropout.apply(x.transpose(0, 1), p).transpose(0, 1)
     return F.dropout(x, p)
@@ -47,9 +47,9 @@ class _Dropout(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, p: float) -> Tensor:
         ctx.p = p
         ctx.key = int(torch.empty((), dtype=torch.int64).random_())
-        return passes.dropout(x, p, ctx.key)
+        return arrays.dropout(x, p, ctx.key)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, None]:
-        return passes.dropout(dy.contiguous(), ctx.p, ctx.key), None
+        return arrays.dropout(dy.contiguous(), ctx.p, ctx.key), None

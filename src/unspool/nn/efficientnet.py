@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.errors import RunError
-from unspool.io.regular import check_regular
+from unspool.io.files import check_regular
 from unspool.nn import init
 from unspool.nn.dropout import Dropout
 from unspool.nn.images import Patches

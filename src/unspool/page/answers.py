@@ -30,7 +30,7 @@ from unspool.page.steps import starts_of, steps
 from unspool.page.subject import Query, Subject
 from unspool.page.views import explains, taps_of, views_of
 from unspool.tasks.reading import is_marked, longest
-from unspool.training.log import read_log
+from unspool.training.progress import read_log
 
 RECORDS = 2000  # of a log, at most
 SILENCE = 60.0  # seconds without a new record after which a run is not thought to be running

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from unspool.errors import ConfigError, UserError
-from unspool.io.regular import parse_json
+from unspool.io.files import parse_json
 from unspool.page.answers import ANSWERS, DEFAULTS, answer, encoded, query_of
 from unspool.page.saved import TYPES, asset, assets
 from unspool.page.subject import Subject

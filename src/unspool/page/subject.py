@@ -17,12 +17,11 @@ from torch import nn
 
 from unspool.errors import ConfigError, DataError, RunError, UserError, choose
 from unspool.insight.ngrams import NgramTable
-from unspool.io.regular import parse_json
+from unspool.io.files import parse_json
 from unspool.tasks import Task
-from unspool.tasks.examples import Example, plain
+from unspool.tasks.examples import Example, plain, read_examples
 from unspool.tasks.planner import open_plan
 from unspool.tasks.reading import Reading
-from unspool.training.examples import read_examples
 from unspool.training.folder import RunFolder
 
 LENGTH = 120  # characters of an example, at most

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool import native
+from unspool.native.arrays import log_mixture
 from unspool.native.attention_weights import SourceWeights
 from unspool.native.decoder import WIDTH, CrossMemory, DecoderShape, PackedDecoder, Past
-from unspool.native.passes import log_mixture
 from unspool.native.recurrent_search import RecurrentSearch
 from unspool.nn.copying import number_tokens
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder

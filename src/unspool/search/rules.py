@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from unspool.native.memory import empty
+from unspool.native.arrays import empty
 
 LEAST = -1e9  # the log probability of an impossible end that is the only way out
 

@@ -28,7 +28,7 @@ from unspool.errors import ConfigError
 from unspool.nn.models.ensemble import Ensemble, Kind, average
 from unspool.nn.models.linear import Constant, Linear, LinearFeatures, LinearText
 from unspool.tasks.answer import Answer
-from unspool.tasks.contextual import (
+from unspool.tasks.embedding import (
     build_contextual,
     contextual_size,
     example_words,
@@ -36,8 +36,8 @@ from unspool.tasks.contextual import (
 )
 from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
 from unspool.tasks.inputs import input_kind, reads_text, recommended_settings
+from unspool.tasks.inputs.kind import merged, windows_of
 from unspool.tasks.inputs.text import DIRECT_FIT
-from unspool.tasks.inputs.windows import merged, windows_of
 from unspool.tasks.linear import (
     CONSTANT,
     LINEAR,

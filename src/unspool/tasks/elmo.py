@@ -22,7 +22,7 @@ from unspool.data.fields.tokens import TokenBatch
 from unspool.data.part import Batch, Part
 from unspool.errors import ConfigError
 from unspool.nn.elmo import Elmo, ElmoModel
-from unspool.tasks.contextual import elmo_options, example_words
+from unspool.tasks.embedding import elmo_options, example_words
 from unspool.tasks.metrics import bootstrap_mean, perplexity
 from unspool.tasks.plan import plan_documents
 from unspool.tasks.roles import Roles

@@ -6,18 +6,21 @@ In: a task and a part of its corpus. Out: `Example`s, which the run folder keeps
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from unspool.data.part import Part
-from unspool.errors import UserError
+from unspool.errors import RunError, UserError
+from unspool.io.files import AGAIN, in_run, read_json, write_json
 from unspool.text.vocab import UNK_ID
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task
 
+EXAMPLES = "examples.json"  # of a run folder
 KEPT = 5
 SEARCHED = 200  # rows, or tokens of a stream for each example
 WORDS = (6, 18)  # of a good example
@@ -116,3 +119,43 @@ def plain(value: Any, between: str = " ") -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return between.join(map(str, value))
     return str(value)
+
+
+def write_examples(folder: Path, task: Task, parts: Mapping[str, Part]) -> None:
+    """Save examples of the validation part, which the weights have not seen; without one, of the
+    training part."""
+    part = parts.get("valid", parts["train"])
+    if examples := choose_examples(task, part):
+        as_json = not task.reads_tokens
+        write_json(folder / EXAMPLES, [_stored(example, as_json=as_json) for example in examples])
+
+
+def read_examples(folder: Path) -> list[Example]:
+    """The examples of a run; an empty list where it has none."""
+    path = folder / EXAMPLES
+    if not in_run(path):
+        return []
+    stored = read_json(path)
+    if not isinstance(stored, list) or not all(map(_is_example, stored)):
+        raise RunError("damaged: no examples in it", where=path, remedy=AGAIN)
+    return [
+        Example(plain(row["text"]), row["truth"], tuple(row.get("steps", ()))) for row in stored
+    ]
+
+
+def _stored(example: Example, *, as_json: bool) -> dict[str, Any]:
+    """A series as its arrays, not as a text of them."""
+    text = json.loads(example.text) if as_json else example.text
+    row = {"text": text, "truth": example.truth}
+    return {**row, "steps": list(example.steps)} if example.steps else row
+
+
+def _is_example(value: Any) -> bool:
+    """{"text": "..." or {"values": ...}, "truth": "..."}, of some with "steps": [...]"""
+    return (
+        isinstance(value, dict)
+        and {"text", "truth"} <= value.keys() <= set(Example._fields)
+        and isinstance(value["text"], str | dict)
+        and isinstance(value["truth"], str)
+        and isinstance(value.get("steps", []), list)
+    )

@@ -15,10 +15,9 @@ import numpy as np
 
 from unspool.config import TokenizerConfig
 from unspool.text.chunks import ChunkTable
-from unspool.text.normalize import Normalizer
 from unspool.text.tokenizers import Tokenizer, WordTokenizer
 from unspool.text.vocab import UNK
-from unspool.text.words import NEWLINE, SPLITTERS
+from unspool.text.words import NEWLINE, SPLITTERS, Normalizer
 
 MOST_TYPES = 1 << 22  # distinct words; later ones are unknown, so that memory stays bounded
 CODE_POINTS = 0x110000

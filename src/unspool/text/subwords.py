@@ -23,10 +23,10 @@ from tokenizers import (
 from tokenizers import Tokenizer as RustTokenizer
 
 from unspool.errors import ConfigError, RunError
-from unspool.io.regular import check_regular, parse_json, read_regular
-from unspool.text.normalize import Normalizer
+from unspool.io.files import check_regular, parse_json, read_regular
 from unspool.text.tokenizers import BPETokenizer, PretrainedTokenizer
 from unspool.text.vocab import SPECIALS
+from unspool.text.words import Normalizer
 
 BYTES = 256
 LONGEST_WORD = 1000  # characters that pairs are counted in at once

@@ -17,9 +17,8 @@ import numpy as np
 
 from unspool.errors import RunError
 from unspool.text.chunks import ChunkCache
-from unspool.text.normalize import FORMS, Normalizer
 from unspool.text.vocab import SEP, SPECIALS, UNK_ID, ForeignVocab, Vocab
-from unspool.text.words import SPLITTERS, join, words
+from unspool.text.words import FORMS, SPLITTERS, Normalizer, join, words
 
 if TYPE_CHECKING:  # the Rust library is loaded by those who cut words into pieces
     from tokenizers import Tokenizer as RustTokenizer

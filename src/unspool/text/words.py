@@ -1,11 +1,33 @@
-"""Words: a text in, its words and punctuation marks out; and tokens back into readable text."""
+"""Words: a text in, its normal form, words and punctuation marks out; and tokens back into text."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+FORMS: dict[str, Literal["NFC", "NFKC"] | None] = {"none": None, "nfc": "NFC", "nfkc": "NFKC"}
+
+
+@dataclass(frozen=True)
+class Normalizer:
+    """Unicode normal form first, then case folding by `str.lower`."""
+
+    form: str = "nfc"
+    lowercase: bool = False
+
+    def __call__(self, text: str) -> str:
+        form = FORMS[self.form]
+        if form is not None and not text.isascii():
+            text = unicodedata.normalize(form, text)
+        return text.lower() if self.lowercase else text
+
+    def form_only(self) -> Normalizer:
+        """The same with the case kept."""
+        return Normalizer(self.form)
+
 
 NEWLINE = "\n"
 

@@ -18,7 +18,7 @@ from unspool.data.plan import Plan, split_column
 from unspool.data.read import open_table
 from unspool.data.read.memory import Columns, memory_table
 from unspool.data.store.columns import Progress, store_columns
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import TokenColumn
 from unspool.errors import DataError
 from unspool.tasks.plan import document_plan
 from unspool.tasks.planner import Source

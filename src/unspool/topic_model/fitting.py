@@ -16,7 +16,7 @@ from unspool.data.plan import Plan
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, DataError
 from unspool.tasks.planner import Source
-from unspool.text.normalize import Normalizer
+from unspool.text.words import Normalizer
 from unspool.text.words import words as split_words
 from unspool.topic_model.corpus import (
     Documents,

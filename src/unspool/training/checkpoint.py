@@ -36,7 +36,7 @@ class Counters:
     skipped: int = 0  # non-finite losses in all
     seconds: float = 0.0  # of training, over all processes
     log_bytes: int = 0  # length of metrics.jsonl
-    window: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])  # loss·n, n, norm
+    window: list[float] = field(default_factory=[0.0, 0.0, 0.0].copy)  # loss·n, n, norm
     finished: str = ""  # why training ended
 
 

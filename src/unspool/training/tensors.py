@@ -16,8 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from unspool.io.files import write_atomic
-from unspool.io.regular import check_regular, parse_json
+from unspool.io.files import check_regular, parse_json, write_atomic
 
 
 class DamagedFile(Exception):

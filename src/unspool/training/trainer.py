@@ -22,7 +22,6 @@ from unspool.tasks import Task
 from unspool.tasks.task import device_of
 from unspool.training.checkpoint import Counters, restore_checkpoint, save_checkpoint
 from unspool.training.folder import RunFolder
-from unspool.training.log import Log, cut_log
 from unspool.training.machine import autocast
 from unspool.training.optim import (
     build_optimizer,
@@ -32,7 +31,7 @@ from unspool.training.optim import (
     thaw,
 )
 from unspool.training.output_folder import FolderHandle
-from unspool.training.progress import Watcher
+from unspool.training.progress import Log, Watcher, cut_log
 from unspool.training.signals import Interrupted, StopRequest
 from unspool.training.tensors import TensorFile, save_tensors
 

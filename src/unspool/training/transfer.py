@@ -18,8 +18,7 @@ from torch import Tensor, nn
 
 from unspool.config import Config
 from unspool.errors import ConfigError, RunError
-from unspool.io.files import AGAIN
-from unspool.io.regular import read_regular
+from unspool.io.files import AGAIN, read_regular
 from unspool.nn.pretrained import is_pretrained, read_pretrained
 from unspool.nn.transformer import TransformerDecoder
 from unspool.tasks import TASKS, Task

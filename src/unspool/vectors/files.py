@@ -19,9 +19,8 @@ from safetensors.numpy import save as as_safetensors
 
 from unspool.data.read.files import TextFile, unreadable
 from unspool.errors import ConfigError, DataError
-from unspool.io.files import check_hash, write_atomic, write_hashed
+from unspool.io.files import check_hash, read_regular, write_atomic, write_hashed
 from unspool.io.files import hash_of as hash_of_file
-from unspool.io.regular import read_regular
 from unspool.vectors.formats import (
     COPY_AGAIN,
     checked,

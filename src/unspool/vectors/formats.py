@@ -19,7 +19,7 @@ import numpy as np
 
 from unspool.data.read.files import TextFile, unreadable
 from unspool.errors import DataError
-from unspool.io.regular import open_regular
+from unspool.io.files import open_regular
 from unspool.vectors.words import WordVectors
 
 HEAD = 1 << 16  # bytes

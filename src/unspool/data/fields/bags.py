@@ -30,12 +30,10 @@ from unspool.data.fields.bag_vocabulary import (
 )
 from unspool.data.fields.field import Where
 from unspool.data.fields.text import TokenField
-from unspool.data.fields.tokenized import TextForm
-from unspool.data.fields.tokens import Tokens, word_ids
+from unspool.data.fields.tokens import TextForm, Tokens, word_ids
 from unspool.data.fields.vocabulary import open_tokenizer
 from unspool.data.store.columns import Progress
-from unspool.data.store.ragged import Ragged
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import Ragged, TokenColumn
 from unspool.errors import RunError
 from unspool.io.files import AGAIN, read_json, write_json
 from unspool.text.vocab import SPECIALS, Vocab

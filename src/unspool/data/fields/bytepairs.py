@@ -17,10 +17,10 @@ import numpy as np
 from unspool.config import TokenizerConfig
 from unspool.data.store.cache import cached
 from unspool.data.store.columns import Progress, report_stage
-from unspool.data.store.tokens import TokenColumn, TokenWriter
-from unspool.text.normalize import Normalizer
+from unspool.data.store.ragged import TokenColumn, TokenWriter
 from unspool.text.open_vocabulary import END
 from unspool.text.tokenizers import BPETokenizer, SubwordTokenizer, Tokenizer
+from unspool.text.words import Normalizer
 
 BATCH = 256
 

@@ -29,8 +29,7 @@ from unspool.data.fields.pieces import (
     piece_notes,
 )
 from unspool.data.fields.text import TokenField
-from unspool.data.fields.tokenized import TextWriter
-from unspool.data.fields.tokens import Tokens
+from unspool.data.fields.tokens import TextWriter, Tokens
 from unspool.data.read import Column
 from unspool.data.read.music import (
     KEYS,
@@ -43,12 +42,12 @@ from unspool.data.read.music import (
     piece_of_notes,
 )
 from unspool.data.store.columns import Progress, WhereStep
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import TokenColumn
 from unspool.errors import DataError
-from unspool.text.normalize import Normalizer
 from unspool.text.open_vocabulary import TokenRules
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS, Vocab
+from unspool.text.words import Normalizer
 
 LONGEST_SHIFT = 32  # steps of one event
 LOUDNESS = 4  # velocities that are one event

@@ -18,11 +18,9 @@ from unspool.config import TokenizerConfig
 from unspool.data.fields.field import Where
 from unspool.data.fields.text import TokenField
 from unspool.data.fields.text_examiner import TextExaminer
-from unspool.data.fields.tokenized import TextForm, TextWriter
-from unspool.data.fields.tokens import Tokens, padded
+from unspool.data.fields.tokens import TextForm, TextWriter, Tokens, padded
 from unspool.data.store.columns import Progress, WhereStep
-from unspool.data.store.ragged import Ragged
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import Ragged, TokenColumn
 from unspool.errors import DataError
 from unspool.text.open_vocabulary import TokenRules
 from unspool.text.tokenizers import PairFrame, PretrainedTokenizer, Tokenizer

@@ -15,12 +15,11 @@ import numpy as np
 
 from unspool.data.fields.bytepairs import texts_of
 from unspool.data.fields.pair import PairForm, PairWriter, TokenPairs, as_pair
-from unspool.data.store.ragged import Ragged, Windows, cut_windows
-from unspool.data.store.tokens import TokenColumn
-from unspool.text.normalize import Normalizer
+from unspool.data.store.ragged import Ragged, TokenColumn, Windows, cut_windows
 from unspool.text.open_vocabulary import TokenRules
 from unspool.text.token_offsets import token_offsets, word_offsets
 from unspool.text.tokenizers import PairFrame, SubwordTokenizer, Tokenizer
+from unspool.text.words import Normalizer
 
 LONGEST_QUESTION = 64  # tokens that are read of a question
 

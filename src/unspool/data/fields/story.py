@@ -21,11 +21,9 @@ from unspool.config import TokenizerConfig
 from unspool.data.fields.field import Measure, Where
 from unspool.data.fields.pair import MARK, PairForm, as_pair
 from unspool.data.fields.text import TokenField
-from unspool.data.fields.tokenized import TextWriter
-from unspool.data.fields.tokens import Tokens, padded
+from unspool.data.fields.tokens import TextWriter, Tokens, padded
 from unspool.data.store.columns import Progress, WhereStep
-from unspool.data.store.ragged import Ragged
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import Ragged, TokenColumn
 from unspool.errors import DataError
 from unspool.text.open_vocabulary import TokenRules
 from unspool.text.vocab import UNK_ID

@@ -11,8 +11,7 @@ from unspool.data.fields.field import Measure
 from unspool.data.fields.text import TokenField
 from unspool.data.fields.tokens import Tokens
 from unspool.data.store.columns import Progress
-from unspool.data.store.ragged import Ragged
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import Ragged, TokenColumn
 from unspool.text.tokenizers import Frame
 from unspool.text.words import NEWLINE
 

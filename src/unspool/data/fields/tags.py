@@ -30,8 +30,7 @@ from unspool.data.schemes import (
     tag_name,
 )
 from unspool.data.store.columns import Progress, WhereStep
-from unspool.data.store.ragged import Ragged, Windows
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import Ragged, TokenColumn, Windows
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, write_json
 from unspool.text.open_vocabulary import TokenRules

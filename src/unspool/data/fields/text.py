@@ -19,21 +19,22 @@ from unspool.data.fields.bytepairs import TokenStretches, encode_subwords
 from unspool.data.fields.field import Chunk, Field, Measure, Where
 from unspool.data.fields.spelling import collate_words
 from unspool.data.fields.text_examiner import TextExaminer
-from unspool.data.fields.tokenized import TextForm, read_tokenizer, tokens_of_chunk
 from unspool.data.fields.tokens import (
+    TextForm,
     TokenBatch,
     Tokens,
     number_words,
     open_ids,
     pad_ids,
     padded,
+    read_tokenizer,
+    tokens_of_chunk,
     word_ids,
 )
 from unspool.data.fields.vocabulary import UNITS, fit_tokenizer, made_of_words
 from unspool.data.read import Column
 from unspool.data.store.columns import Progress, WhereStep
-from unspool.data.store.ragged import Ragged
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import Ragged, TokenColumn
 from unspool.io.files import write_json
 from unspool.text.open_vocabulary import TokenRules
 from unspool.text.tokenizers import CharTokenizer, Frame, SubwordTokenizer, Tokenizer

@@ -18,12 +18,10 @@ from unspool.config import TokenizerConfig
 from unspool.data.fields.bytepairs import TokenStretches
 from unspool.data.fields.field import Measure, Where
 from unspool.data.fields.text import TokenField
-from unspool.data.fields.tokenized import TextWriter
-from unspool.data.fields.tokens import Tokens, padded
+from unspool.data.fields.tokens import TextWriter, Tokens, padded
 from unspool.data.read import Column
 from unspool.data.store.columns import Progress, WhereStep
-from unspool.data.store.ragged import Ragged, gather
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import Ragged, TokenColumn, gather
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 from unspool.text.open_vocabulary import TokenRules

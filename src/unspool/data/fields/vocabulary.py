@@ -9,10 +9,10 @@ import numpy as np
 from unspool.config import TokenizerConfig
 from unspool.data.fields.bytepairs import TokenStretches, fit_cached
 from unspool.data.store.columns import Progress
-from unspool.data.store.tokens import TokenColumn
-from unspool.text.normalize import Normalizer
+from unspool.data.store.ragged import TokenColumn
 from unspool.text.tokenizers import CharTokenizer, Tokenizer, WordTokenizer
 from unspool.text.vocab import SPECIALS, Vocab
+from unspool.text.words import Normalizer
 
 UNITS = {"char": "characters", "word": "words", "bpe": "byte pairs", "pretrained": "word pieces"}
 FEW_SPACES = 0.04  # share of white space below which a text is not made of words (English: 0.17)

@@ -19,19 +19,16 @@ from unspool.config import TokenizerConfig
 from unspool.data.fields.field import Chunk, Field, Measure
 from unspool.data.fields.spelling import SpelledWords, SpellingTable, collate_words
 from unspool.data.fields.text_examiner import TextExaminer
-from unspool.data.fields.tokenized import TextWriter, read_tokenizer, tokens_of_chunk
-from unspool.data.fields.tokens import Tokens, padded
+from unspool.data.fields.tokens import TextWriter, Tokens, padded, read_tokenizer, tokens_of_chunk
 from unspool.data.fields.vocabulary import count_types, select_tokenizer
 from unspool.data.store.columns import Progress, WhereStep
-from unspool.data.store.ragged import Ragged
-from unspool.data.store.tokens import TokenColumn
+from unspool.data.store.ragged import Ragged, TokenColumn
 from unspool.errors import RunError
 from unspool.io.files import AGAIN, write_json
-from unspool.text.normalize import Normalizer
 from unspool.text.open_vocabulary import TokenRules
 from unspool.text.tokenizers import CharTokenizer, Tokenizer, WordTokenizer
 from unspool.text.vocab import SPECIALS, UNK_ID, Vocab
-from unspool.text.words import solid, token_spans
+from unspool.text.words import Normalizer, solid, token_spans
 
 LONGEST_WORD = 40  # characters of a word that are read
 RAREST_CHARACTER = 2  # times in train; a rarer one is <unk>, which is learnt in this way

@@ -33,7 +33,7 @@ from unspool.data.read.picture import (
     undecoded,
 )
 from unspool.errors import DataError
-from unspool.io.regular import open_regular
+from unspool.io.files import open_regular
 
 FILMS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm")
 ARRAYS = (".npy", ".npz")

@@ -27,7 +27,7 @@ from unspool.data.read.npy import ArrayShape, array_shapes, damaged, header, rea
 from unspool.data.read.picture import MOST_PIXELS
 from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
 from unspool.errors import DataError
-from unspool.io.regular import open_regular
+from unspool.io.files import open_regular
 
 NAMES = ("video", "videos", "clips", "frames", "x", "data", "pixels", "x_train")
 FIRST = 20  # clips that are looked at

@@ -31,7 +31,7 @@ from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.data.read.sound import ENDINGS as SOUNDS
 from unspool.data.read.sound import Sound
 from unspool.errors import ConfigError, DataError
-from unspool.io.regular import open_regular
+from unspool.io.files import open_regular
 
 LIST_SUFFIXES = (".csv", ".tsv", ".jsonl", ".txt")  # of tables that may list files
 NOISE = "_background_noise_"  # a folder of Speech Commands, whose recordings have no label

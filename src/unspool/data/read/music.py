@@ -21,7 +21,7 @@ from unspool.data.read.files import unreadable
 from unspool.data.read.midi import LARGEST, Score, read_midi, write_midi
 from unspool.data.read.recording import Recording
 from unspool.errors import DataError
-from unspool.io.regular import read_regular
+from unspool.io.files import read_regular
 
 ENDINGS = (".mid", ".midi", ".kar")
 LOWEST, KEYS = 21, 88  # A0; 88 keys up to C8

@@ -20,7 +20,7 @@ import numpy as np
 
 from unspool.data.read.files import unreadable
 from unspool.errors import DataError
-from unspool.io.regular import open_regular
+from unspool.io.files import open_regular
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP")

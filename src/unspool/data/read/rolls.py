@@ -23,7 +23,7 @@ from unspool.data.read.files import Report, TextFile
 from unspool.data.read.media import MUSIC
 from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
 from unspool.errors import DataError
-from unspool.io.regular import parse_json, read_regular
+from unspool.io.files import parse_json, read_regular
 
 PARTS = {"train": "train", "valid": "valid", "validation": "valid", "val": "valid", "test": "test"}
 LARGEST = 1 << 28  # bytes of a file

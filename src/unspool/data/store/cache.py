@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from unspool.errors import DataError
-from unspool.io.regular import open_regular, parse_json, read_regular
+from unspool.io.files import open_regular, parse_json, read_regular
 
 VERSION = 3
 MANIFEST = "manifest.json"

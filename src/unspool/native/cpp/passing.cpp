@@ -1,5 +1,5 @@
 // The Python interface of the passes over large arrays and over chains of tags: arrays in, nothing out but what is
-// written to them. The callers, native/passes.py and native/chain.py, own the arrays.
+// written to them. The callers, native/arrays.py and native/chain.py, own the arrays.
 #include "passing.h"
 
 #include <cmath>

@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from unspool.errors import RunError
-from unspool.io.regular import check_regular, parse_json, read_regular
+from unspool.io.files import check_regular, parse_json, read_regular
 
 ONE, MANY = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth")

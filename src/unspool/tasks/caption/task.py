@@ -35,7 +35,7 @@ from unspool.tasks.caption.report import CaptionReport, CaptionScores
 from unspool.tasks.decoder import build_decoder, check_decoder
 from unspool.tasks.encoder import build_encoder
 from unspool.tasks.inputs import input_kind, read_field, reads_text
-from unspool.tasks.inputs.windows import named_recordings
+from unspool.tasks.inputs.kind import named_recordings
 from unspool.tasks.roles import Lacking, Roles
 from unspool.tasks.task import Step, Task, walk
 from unspool.text.tokenizers import Tokenizer

@@ -29,11 +29,11 @@ from unspool.nn.characters import CHARACTER_ENCODERS
 from unspool.nn.crf import CRF, Allowed, SeparateTags, SpanScores, TagOutput
 from unspool.nn.models.tagger import Tagger
 from unspool.tasks.answer import Answer
-from unspool.tasks.contextual import build_contextual, contextual_size, example_words
+from unspool.tasks.embedding import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.examples import Example
 from unspool.tasks.inputs import input_kind, read_field, reads_text, recommended_settings
-from unspool.tasks.inputs.windows import windows_of
+from unspool.tasks.inputs.kind import windows_of
 from unspool.tasks.label_readings import TagReading
 from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document

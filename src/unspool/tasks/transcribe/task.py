@@ -39,7 +39,7 @@ from unspool.tasks.encoder import (
     recurrent_models,
 )
 from unspool.tasks.inputs import input_kind, read_field, reads_text, recommended_settings
-from unspool.tasks.inputs.windows import named_recordings
+from unspool.tasks.inputs.kind import named_recordings
 from unspool.tasks.roles import Lacking, Roles
 from unspool.tasks.tag.task import CNN, TRANSFORMER
 from unspool.tasks.task import Step, Task, WholeStart, walk
