@@ -15,6 +15,8 @@ import torch
 import typer
 from hypothesis import settings
 
+from reviews import review, write_reviews
+
 torch.set_num_threads(1)
 
 # The suite's examples are the same every time; --hypothesis-profile=search looks for others.
@@ -22,24 +24,6 @@ torch.set_num_threads(1)
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", print_blob=True, deadline=None)
 settings.load_profile("same")
-
-WORDS = ["the", "a", "film", "plot", "cast", "music", "was", "is", "felt", "seemed", "very"]
-GOOD = ["good", "great", "fine", "lovely"]
-BAD = ["bad", "poor", "dull", "awful"]
-
-
-def review(rng: random.Random, label: str) -> str:
-    words = rng.choices(WORDS, k=rng.randint(2, 8))
-    words.insert(rng.randrange(len(words)), rng.choice(GOOD if label == "pos" else BAD))
-    return " ".join(words)
-
-
-def write_reviews(path: Path, count: int, seed: int = 1) -> Path:
-    rng = random.Random(seed)
-    labels = [("pos", "neg")[i % 2] for i in range(count)]
-    rows = "".join(f"{review(rng, label)},{label}\n" for label in labels)
-    path.write_text("text,label\n" + rows)
-    return path
 
 
 @pytest.fixture(scope="session", autouse=True)

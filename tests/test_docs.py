@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,8 @@ import pytest
 import torch
 import typer
 
-from unspool import cli, native
+import walks
+from unspool import native
 from unspool.cli.app import app
 from unspool.config import Config
 from unspool.config.resolve import full_name
@@ -176,41 +176,12 @@ def test_the_package_speaks_of_itself_alone() -> None:
         assert not re.search(r"/(work|home|root)/|\bTODO\b|\bFIXME\b", text), path
 
 
-def walks() -> list[list[tuple[str, str]]]:
-    """The tables of modules and functions of the architecture page: (path, function) in order."""
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    tables = text.split("| module | function |")[1:]
-    return [re.findall(r"^\| `([\w/]+\.py)` \| `([\w.]+)` \|", t, re.M) for t in tables]
-
-
-def called(*arguments: str) -> list[tuple[str, str]]:
-    """The functions of unspool in the order of their first call."""
-    source, found = str(ROOT / "src" / "unspool") + "/", dict[tuple[str, str], None]()
-
-    def note(frame, event, _) -> None:
-        path = frame.f_code.co_filename
-        if event == "call" and path.startswith(source):
-            found.setdefault((path.removeprefix(source), frame.f_code.co_qualname))
-
-    sys.setprofile(note)
-    try:
-        assert cli.run(list(arguments)) == 0
-    finally:
-        sys.setprofile(None)
-    return list(found)
-
-
-@pytest.mark.skipif(native.INSTRUCTIONS is None, reason="the walk passes the native kernels")
-def test_the_walks_of_the_architecture_page(tmp_path, monkeypatch, reviews) -> None:
-    monkeypatch.setenv("UNSPOOL_CACHE", str(tmp_path / "cache"))
-    train, predict = walks()
-    small = ("--set", "max_steps=1", "--set", "hidden=8", "--set", "precision=fp32")
-    run = str(tmp_path / "run")
-    for walk, command in [
-        (train, ("train", str(reviews), "--out", run, *small)),
-        (predict, ("predict", run, "a fine film")),
-    ]:
-        assert len(walk) > 10
-        assert len({path for path, _ in walk}) == len(walk)
-        order = called(*command)
-        assert [each for each in order if each in walk] == walk
+@pytest.mark.skipif(native.INSTRUCTIONS is None, reason="the walks pass the native kernels")
+def test_the_walks_of_the_architecture_page(tmp_path) -> None:
+    """Every module that runs is on the page, in order; the shortest way in stays short."""
+    page = walks.PAGE.read_text(encoding="utf-8")
+    traced = walks.walks(tmp_path)
+    for name, walk in traced.items():
+        table = walks.table(walk)
+        assert walks.written(page, name) == table, "run `python tests/walks.py`"
+    assert len(traced["text"].visits) <= 92

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.text.chunks import ChunkCache, ChunkTable
+from unspool.text.words import ChunkCache, ChunkTable
 
 CHARS = st.sampled_from("ab.,é日\u0301 \n\t\x85\u3000\x1c")
 TEXTS = st.lists(st.text(CHARS, max_size=200), min_size=1, max_size=5)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from unspool.text import subwords
-from unspool.text.chunks import LONGEST, ChunkCache
 from unspool.text.subwords import LONGEST_WORD, fit_bpe, short_words
-from unspool.text.words import Normalizer
+from unspool.text.words import LONGEST, ChunkCache, Normalizer
 
 SPLITTER = pre_tokenizers.ByteLevel(add_prefix_space=False)
 TEXTS = st.lists(

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.nn.dropout import Dropout
-from unspool.nn.network import Network, NetworkOutput, check_lengths
+from unspool.nn.masks import check_lengths
+from unspool.nn.network import Network, NetworkOutput
 from unspool.nn.packing import Packing, put_rows, take_rows
 from unspool.nn.taps import Tap
 

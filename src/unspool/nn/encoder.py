@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from unspool.nn.inputs import AddFeatures, ClassToken, ConcatFeatures, InputLayer
-from unspool.nn.masks import keep_mask, reverse
-from unspool.nn.network import Network, check_lengths, map_state
+from unspool.nn.masks import check_lengths, keep_mask, reverse
+from unspool.nn.network import Network, map_state
 from unspool.nn.pairs import Between, SegmentVectors
 
 

@@ -9,10 +9,28 @@ is decided by their values. What is made of them is moved to where x is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+
+
+def check_lengths(lengths: Tensor | Sequence[int] | None, x: Tensor) -> Tensor | None:
+    """None where all T steps of every sequence are real, otherwise the lengths, checked."""
+    if lengths is not None and not isinstance(lengths, Tensor):
+        lengths = torch.as_tensor(lengths)
+    if lengths is None or torch.compiler.is_compiling():  # a graph is made for any lengths
+        return lengths
+    batch, steps = x.shape[:2]
+    if lengths.shape != (batch,):
+        raise ValueError(f"lengths must have shape ({batch},); got {tuple(lengths.shape)}")
+    if batch == 0:
+        return None
+    low, high = int(lengths.min()), int(lengths.max())
+    if low < 1 or high > steps:
+        raise ValueError(f"lengths must lie between 1 and {steps}; got {low} to {high}")
+    return None if low == steps else lengths.cpu()
 
 
 def keep_mask(lengths: Tensor, steps: int, *, device: torch.device | None = None) -> Tensor:

@@ -9,7 +9,7 @@ input layer (`inputs.py`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -99,20 +99,3 @@ class PassThrough(Network):
         if self.positions is None:
             return "none: vectors go to the decoder as they are"
         return f"none: vectors go to the decoder with {len(self.positions)} learned positions"
-
-
-def check_lengths(lengths: Tensor | Sequence[int] | None, x: Tensor) -> Tensor | None:
-    """None where all T steps of every sequence are real, otherwise the lengths, checked."""
-    if lengths is not None and not isinstance(lengths, Tensor):
-        lengths = torch.as_tensor(lengths)
-    if lengths is None or torch.compiler.is_compiling():  # a graph is made for any lengths
-        return lengths
-    batch, steps = x.shape[:2]
-    if lengths.shape != (batch,):
-        raise ValueError(f"lengths must have shape ({batch},); got {tuple(lengths.shape)}")
-    if batch == 0:
-        return None
-    low, high = int(lengths.min()), int(lengths.max())
-    if low < 1 or high > steps:
-        raise ValueError(f"lengths must lie between 1 and {steps}; got {low} to {high}")
-    return None if low == steps else lengths.cpu()

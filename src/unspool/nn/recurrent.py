@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from unspool.errors import ConfigError, choose, nearest
 from unspool.nn.cells import CELLS, Cell, cell_options
 from unspool.nn.dropout import Dropout
-from unspool.nn.network import Network, NetworkOutput, RecurrentState, check_lengths
+from unspool.nn.masks import check_lengths
+from unspool.nn.network import Network, NetworkOutput, RecurrentState
 from unspool.nn.packing import PackedBatch
 from unspool.nn.recurrent_paths import Fast, run_layer, run_single_step, steppers_for
 

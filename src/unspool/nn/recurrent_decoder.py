@@ -28,8 +28,8 @@ from unspool.nn.dropout import Dropout
 from unspool.nn.encoder import Encoded
 from unspool.nn.heads import TokenOutput
 from unspool.nn.inputs import TokenEmbedding
-from unspool.nn.masks import zero_padding
-from unspool.nn.network import RecurrentState, check_lengths, map_state
+from unspool.nn.masks import check_lengths, zero_padding
+from unspool.nn.network import RecurrentState, map_state
 from unspool.nn.packing import Packing
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.recurrent_paths import Fast

@@ -21,8 +21,8 @@ from torch.nn import functional as F
 
 from unspool.nn import init
 from unspool.nn.cells import CELLS
-from unspool.nn.masks import keep_mask
-from unspool.nn.network import Network, NetworkOutput, RecurrentState, State, check_lengths
+from unspool.nn.masks import check_lengths, keep_mask
+from unspool.nn.network import Network, NetworkOutput, RecurrentState, State
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.taps import Tap, over_time
 

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from unspool.nn.attention import Memory, check_keep
 from unspool.nn.cache import Cache
 from unspool.nn.dropout import Dropout
-from unspool.nn.masks import keep_mask
-from unspool.nn.network import Network, NetworkOutput, check_lengths
+from unspool.nn.masks import check_lengths, keep_mask
+from unspool.nn.network import Network, NetworkOutput
 from unspool.nn.packing import Packing
 from unspool.nn.positions import added_positions
 from unspool.nn.taps import recording

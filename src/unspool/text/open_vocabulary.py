@@ -14,10 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from unspool.config import TokenizerConfig
-from unspool.text.chunks import ChunkTable
 from unspool.text.tokenizers import Tokenizer, WordTokenizer
 from unspool.text.vocab import UNK
-from unspool.text.words import NEWLINE, SPLITTERS, Normalizer
+from unspool.text.words import NEWLINE, SPLITTERS, ChunkTable, Normalizer
 
 MOST_TYPES = 1 << 22  # distinct words; later ones are unknown, so that memory stays bounded
 CODE_POINTS = 0x110000

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from unspool.errors import RunError
-from unspool.text.chunks import ChunkCache
 from unspool.text.vocab import SEP, SPECIALS, UNK_ID, ForeignVocab, Vocab
-from unspool.text.words import FORMS, SPLITTERS, Normalizer, join, words
+from unspool.text.words import FORMS, SPLITTERS, ChunkCache, Normalizer, join, words
 
 if TYPE_CHECKING:  # the Rust library is loaded by those who cut words into pieces
     from tokenizers import Tokenizer as RustTokenizer
