@@ -1,9 +1,125 @@
-"""Errors that are the user's to mend: what, where, what was got, what to do; always one line."""
+"""Errors that users can correct: what, where, the value and a remedy, always in one line.
+
+A message is a string, or a tuple of strings and options. Options are data until the message is
+shown: Python reads `label=`, and the command line, which runs within `as_flags`, reads `--label`.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import json
+import shlex
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+FLAGS = {"start": "from", "settings": "set"}  # arguments whose flag has another name
+FUNCTIONS = {"embed": "embed.embed"}  # commands whose function has another name
+PLACEHOLDERS = frozenset("COLUMN CORPUS DATA DIR FILE FORMAT N NAME OUT RATE RUN".split())
+
+_flags = False  # of the process rather than of a context: threads word messages like their command
+
+
+@contextmanager
+def as_flags() -> Iterator[None]:
+    """Word options as flags within the block."""
+    global _flags
+    before, _flags = _flags, True
+    try:
+        yield
+    finally:
+        _flags = before
+
+
+class Option:
+    """Arguments of Python, which the command line calls options.
+
+    Option("label")              label=                      --label
+    Option("text", "label")      text= and label=            --text and --label
+    Option(task="generate")      task="generate"             --task generate
+    Option(multilabel=False)     multilabel=False            --no-multilabel
+    """
+
+    def __init__(self, *names: str, **values: object) -> None:
+        self.names, self.values = names, values
+
+    def __str__(self) -> str:
+        names = [self.flag(name) if _flags else name_of(name) for name in self.names]
+        return " and ".join(names) + (" " if _flags else ", ").join(self.words())
+
+    def words(self) -> list[str]:
+        word = self.flag if _flags else assignment
+        return [word(name, value) for name, value in self.values.items()]
+
+    def flag(self, name: str, value: object = None) -> str:
+        flag = FLAGS.get(name, name).replace("_", "-")
+        if value is False:
+            return f"--no-{flag}"
+        return f"--{flag}" + ("" if value is None or value is True else f" {shell_word(value)}")
+
+
+class Setting(Option):
+    """Settings, which the command line takes with `--set`.
+
+    Setting("grid")               grid=                       --set grid=
+    Setting(hidden=8, kind="bpe") hidden=8, kind="bpe"        --set hidden=8 --set kind=bpe
+    """
+
+    def flag(self, name: str, value: object = None) -> str:
+        text = str(value).lower() if isinstance(value, bool) else shell_word(value)
+        return f"--set {name}={'' if value is None else text}"
+
+
+class Command(Option):
+    """A whole call.
+
+    Command("train", resume=True, out="a")   unspool.train(resume=True, out="a")
+                                             unspool train --resume --out a
+    """
+
+    def __str__(self) -> str:
+        name, *given = self.names
+        if _flags:
+            return " ".join(["unspool", name, *map(shell_word, given), *self.words()])
+        arguments = ", ".join([*map(literal, given), *self.words()])
+        return f"unspool.{FUNCTIONS.get(name, name)}({arguments})"
+
+
+Message: TypeAlias = str | Option | tuple[str | Option, ...]
+
+
+def worded(message: Message) -> str:
+    """The message as text, for whoever reads it now."""
+    return "".join(map(str, parts_of(message)))
+
+
+def parts_of(message: Message) -> tuple[str | Option, ...]:
+    return message if isinstance(message, tuple) else (message,)
+
+
+def name_of(name: str) -> str:
+    return name if name == "settings" else f"{name}="
+
+
+def assignment(name: str, value: object) -> str:
+    """`name=value`; a setting with its section is no name in Python."""
+    if name == "plugin":
+        return f"`import {value}`"
+    text = literal(value)
+    return f"{name}={text}" if name.isidentifier() else f'**{{"{name}": {text}}}'
+
+
+def literal(value: object) -> str:
+    if isinstance(value, (bool, int, float)) or value in PLACEHOLDERS:
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(literal, value))}]"
+    return json.dumps(str(value), ensure_ascii=False)
+
+
+def shell_word(value: object) -> str:
+    text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    return shlex.quote(text) if any(map(str.isalnum, text)) else repr(text)
 
 
 class UserError(Exception):
@@ -12,18 +128,35 @@ class UserError(Exception):
     exit_code = 2
 
     def __init__(
-        self, what: str, *, where: object = None, got: object = None, remedy: str | None = None
+        self,
+        what: Message,
+        *,
+        where: object = None,
+        got: object = None,
+        remedy: Message | None = None,
     ) -> None:
-        line = f"{where}: {what}" if where is not None else what
+        parts = parts_of(what)
+        if where is not None:
+            parts = (where if isinstance(where, Option) else str(where), ": ", *parts)
         if got is not None:
-            line += f"; got {shorten(got)}"
+            parts = (*parts, "; got ", got if isinstance(got, Option) else shorten(got))
         if remedy is not None:
-            line += f". {remedy[0].upper()}{remedy[1:]}"
-        super().__init__(" ".join(line.split()))
+            first, *rest = parts_of(remedy)
+            capital = first[:1].upper() + first[1:] if isinstance(first, str) else first
+            parts = (*parts, ". ", capital, *rest)
+        super().__init__(parts)
+
+    @property
+    def message(self) -> Message:
+        """The whole line, for an error that adds to it."""
+        return self.args[0]  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        return " ".join(worded(self.message).split())
 
 
 class DataError(UserError):
-    """A data file that cannot be read as asked."""
+    """A data file that cannot be read as requested."""
 
 
 class ConfigError(UserError):
@@ -35,7 +168,7 @@ class RunError(UserError):
 
 
 class TrainingError(UserError):
-    """A training run that cannot go on although its input was fine."""
+    """A training run that fails although its input was valid."""
 
     exit_code = 1
 
@@ -48,8 +181,7 @@ def shorten(value: object, limit: int = 60) -> str:
 
 def nearest(name: str, choices: Iterable[str]) -> str | None:
     """The choice most like `name`, or None where nothing is near."""
-    found = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.5)
-    return found[0] if found else None
+    return next(iter(difflib.get_close_matches(name, list(choices), n=1, cutoff=0.5)), None)
 
 
 def choose(kind: str, name: str, choices: Iterable[str], *, where: object = None) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import unspool
-from unspool.api.spelling import as_arguments, as_flags, spelled
-from unspool.errors import UserError
+from unspool.api.spelling import as_arguments, spelled
+from unspool.errors import UserError, as_flags
 
 SOURCE = Path(unspool.__file__).parent
 SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "max_steps": 1}

@@ -123,7 +123,7 @@ class Run:
             report.notes = tuple(notes)
             return report
         except DataError as error:  # such as a text of one token
-            raise DataError(str(error), where=plan.table.path) from None
+            raise DataError(error.message, where=plan.table.path) from None
 
     def _trained_on(self, plan: Plan, part: Part) -> list[str]:
         """A line about data that the model knows from its training."""
@@ -269,7 +269,7 @@ class Run:
         try:
             return method(self.model, *arguments)
         except ConfigError as error:
-            raise ConfigError(str(error), where=self.path) from None
+            raise ConfigError(error.message, where=self.path) from None
 
     def _check(self, options: Any) -> None:
         """Options are those of the task."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
+from unspool import errors
 from unspool.errors import UserError
 from unspool.training.signals import Interrupted
 
@@ -34,23 +35,10 @@ COMMAND = re.compile(
     rf"(?<!\w)unspool ({'|'.join(FUNCTIONS)})((?: [A-Z]+)*)((?: --[a-z][a-z-]*(?: (?:{TOKEN}))?)+)"
 )
 
-_flags = False  # whether this process is the command line
-
-
-@contextmanager
-def as_flags() -> Iterator[None]:
-    """Within, messages are those of the command line."""
-    global _flags
-    before, _flags = _flags, True
-    try:
-        yield
-    finally:
-        _flags = before
-
 
 def spelled(text: str) -> str:
     """A message for whoever is there."""
-    return text if _flags or "--" not in text else as_arguments(text)
+    return text if errors._flags or "--" not in text else as_arguments(text)
 
 
 def in_python(function: Callable[P, R]) -> Callable[P, R]:
@@ -77,7 +65,11 @@ def _respelling() -> Iterator[None]:
     try:
         yield
     except (UserError, Interrupted) as error:
-        error.args = tuple(spelled(x) if isinstance(x, str) else x for x in error.args)
+        if isinstance(error, UserError):
+            parts = (error.message,) if isinstance(error.message, str) else error.message
+            error.args = (tuple(spelled(x) if isinstance(x, str) else x for x in parts),)
+        else:
+            error.args = tuple(spelled(x) if isinstance(x, str) else x for x in error.args)
         raise
 
 

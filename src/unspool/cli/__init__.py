@@ -26,7 +26,7 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """The exit code of `unspool ARGUMENTS`; an error is one line on stderr."""
-    from unspool.api.spelling import as_flags
+    from unspool.errors import as_flags
 
     with as_flags():
         return _run(arguments)

@@ -115,7 +115,7 @@ def follow(
         try:
             answer = stream.push(new)
         except DataError as error:
-            raise DataError(str(error), where=where) from None
+            raise DataError(error.message, where=where) from None
         kept[name] = stream.state
         write(answer, number, as_json=as_json)
     finish(stream, kept, number, as_json=as_json)

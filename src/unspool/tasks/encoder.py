@@ -298,7 +298,7 @@ def try_cell(model: ModelConfig) -> None:
     try:
         CELLS[model.cell](1, 1, **options)
     except ConfigError as error:
-        raise ConfigError(str(error), where="model.options") from None
+        raise ConfigError(error.message, where="model.options") from None
 
 
 def _as(kind: type, value: Any, where: str) -> Any:

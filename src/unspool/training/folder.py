@@ -294,7 +294,7 @@ class RunFolder:
             with left_empty():
                 model = build_model(task)
         except ConfigError as error:  # such as a cell that this program does not have
-            raise ConfigError(str(error), where=self.config_file) from None
+            raise ConfigError(error.message, where=self.config_file) from None
         self.load_weights(model)
         return task, model.eval()
 

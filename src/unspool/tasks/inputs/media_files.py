@@ -116,7 +116,7 @@ class Located:
         path = self.scattered.get(name, self.home / f"{name}{self.ending}")
         if not path.is_file() and not (self.medium.stepped and path.is_dir()):
             error = unreadable(path, str(path), FileNotFoundError())
-            raise DataError(str(error), where=where)
+            raise DataError(error.message, where=where)
         return self.medium.make(path, str(path))
 
     def convert(self, target: Target | None) -> Conversion:
