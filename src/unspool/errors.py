@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 FLAGS = {"start": "from", "settings": "set"}  # arguments whose flag has another name
 FUNCTIONS = {"embed": "embed.embed"}  # commands whose function has another name
-PLACEHOLDERS = frozenset("COLUMN CORPUS DATA DIR FILE FORMAT N NAME OUT RATE RUN".split())
+PLACEHOLDERS = frozenset(["COLUMN", "CORPUS", "DATA", "DIR", "FILE", "FORMAT", "N", "NAME", "OUT"])
 
 _flags = False  # of the process rather than of a context: threads word messages like their command
 
@@ -149,7 +149,7 @@ class UserError(Exception):
     @property
     def message(self) -> Message:
         """The whole line, for an error that adds to it."""
-        return self.args[0]  # type: ignore[no-any-return]
+        return self.args[0]
 
     def __str__(self) -> str:
         return " ".join(worded(self.message).split())

@@ -55,9 +55,9 @@ class MorseKind(SeriesKind):
     def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
         if not self.holds(table, data) or asked.target != "label":
             return None
-        columns = {"morse": table.column("morse", option="--series")}
+        columns = {"morse": table.column("morse", option="series")}
         if asked.outputs:
-            columns["label"] = table.column(data.label or "label", option="--label")
+            columns["label"] = table.column(data.label or "label", option="label")
         summary = f"{table.summary}, Morse code -> {asked.task}"
         return Plan(asked.task, table, columns, 5, summary, settings={"data.input": self.name})
 

@@ -22,9 +22,9 @@ SMALL = {"threads": 1, "quiet": True, "max_steps": 2, "hidden": 8, "embedding": 
 def plan_moods(
     task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
 ) -> Plan | None:
-    columns = {"text": table.column("line", option="--text")}
+    columns = {"text": table.column("line", option="text")}
     if outputs:
-        columns["label"] = table.column("mood", option="--label")
+        columns["label"] = table.column("mood", option="label")
     settings = {"data.multilabel": False}
     return Plan(task, table, columns, 9, f"{table.summary}, moods -> {task}", settings=settings)
 

@@ -146,7 +146,7 @@ def test_no_subject_is_in_two_parts(tmp_path) -> None:
     config = make_config("classify", settings=settings)
     found = TASKS["classify"].load_corpus(config, {"train": plan})
     names = np.array([row.values[0] for row in plan.table.rows([plan.table.column(
-        "name_1", option="--group")])])  # fmt: skip
+        "name_1", option="group")])])  # fmt: skip
     subjects = [set(names[part.rows]) for part in found.parts.values()]
     assert len(subjects) == 3
     assert sum(map(len, subjects)) == len(set.union(*subjects)) == 6

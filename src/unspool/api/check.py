@@ -54,7 +54,7 @@ def check(
             plans[name] = open_plan(source_of(path), config.data, plan.task)
     if group is not None:
         for own in plans.values():
-            own.table.column(group, option="--group")
+            own.table.column(group, option="group")
     kind = TASKS[plan.task]
     whole = changed(config, {"data.max_length": WHOLE})
     checked = data_check.check(

@@ -25,7 +25,7 @@ from unspool.data.split import (
     stream_cuts,
 )
 from unspool.data.store.columns import Progress, Stored, store_columns
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 
 Fields = Mapping[str, Field]
 
@@ -78,7 +78,7 @@ def load_corpus(
             raise DataError(
                 "one long text has no rows to make folds or groups of",
                 where=plans["train"].table.name,
-                remedy="leave out --folds and --group",
+                remedy=("leave out ", Option("folds", "group")),
             )
         corpus = load_stream(plans, streams[0], stored, hold_out, progress)
     else:
@@ -157,7 +157,7 @@ def full_rows(
             raise DataError(
                 f"the {name} is missing",
                 where=first,
-                remedy="fill it in, or leave such rows out with --missing drop",
+                remedy=("fill it in, or leave such rows out with ", Option(missing="drop")),
             )
         what = each.what_is_missing(stored.columns[name], left)
         notes.append(f"{len(left):,} {unit} with {what} left out, the first at {first}")
@@ -261,7 +261,7 @@ def refuse_nothing(plan: Plan, fields: Fields, stored: Stored) -> None:
             raise DataError(
                 f"all {len(stored):,} rows have an empty {name}",
                 where=plan.table.name,
-                remedy=f"name the column that holds the {name} with {fields[name].option}",
+                remedy=(f"name the column that holds the {name} with ", fields[name].option),
             )
 
 

@@ -17,7 +17,7 @@ from unspool.config import DataConfig
 from unspool.data.read import Column, Report, Row, Table
 from unspool.data.read.columns import plain
 from unspool.data.read.files import PARTS
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 
 SPLIT_NAMES = ("split", "part", "partition", "subset", "set", "fold", "dataset", "semeval_set")
 
@@ -121,11 +121,11 @@ def split_column(table: Table, data: DataConfig) -> Column | None:
     if data.split_column == "none":
         return None
     if data.split_column in {column.name for column in table.columns} - {"auto"}:
-        return table.column(data.split_column, option="--split")
+        return table.column(data.split_column, option="split")
     if (
         data.split_column != "auto" and not data.columns
     ):  # another file of a run may have no such column
-        return table.column(data.split_column, option="--split")
+        return table.column(data.split_column, option="split")
     if not table.header:
         return None
     for column in table.columns:
@@ -160,7 +160,7 @@ def split_plans(
                 f"column {column.name!r} names no part",
                 where=plan.table.name,
                 got=value if value not in (None, "") else "nothing",
-                remedy="it is to hold train, valid or test; --split none does not look at it",
+                remedy=("use train, valid or test; ", Option(split="none"), " ignores it"),
             )
         names.setdefault(part, []).append(value)
     if training and "train" not in names:
@@ -168,12 +168,12 @@ def split_plans(
             f"column {column.name!r} names no row for training",
             where=plan.table.name,
             got=", ".join(map(str, counts)),
-            remedy="name the rows to train on train; --split none does not look at it",
+            remedy=("call the rows to train on train; ", Option(split="none"), " ignores it"),
         )
     order: list[str] = [part for part in ("train", "valid", "test") if part in names]
     plans = {part: only(plan, column, names[part]) for part in order}
     sizes = ", ".join(f"{part} {sum(counts[name] for name in names[part]):,}" for part in plans)
-    return plans, f"parts by column {column.name!r}: {sizes} (--split none ignores it)"
+    return plans, f"parts by column {column.name!r}: {sizes} ({Option(split='none')} ignores it)"
 
 
 def only(plan: Plan, column: Column, names: Sequence[str]) -> Plan:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unspool.data.plan import Plan
-from unspool.errors import DataError
+from unspool.errors import DataError, Option, Setting
 
 
 class HoldOut(NamedTuple):
@@ -138,8 +138,7 @@ def nothing_left(name: str, share: float, size: str, where: str) -> DataError:
     return DataError(
         f"a share of {share:g} of {size} leaves nothing for {name}",
         where=where,
-        remedy="give more data, another share such as --set valid_share=0.3, or files with"
-        " --valid and --test",
+        remedy=("give more data, ", Setting(valid_share=0.3), ", or ", Option("valid", "test")),
     )
 
 
@@ -200,7 +199,7 @@ def stratified_folds(strata: np.ndarray, folds: int, seed: int, *, where: str) -
         raise DataError(
             f"{short} cannot be split into {folds} folds",
             where=where,
-            remedy="give fewer --folds, or more rows of each label",
+            remedy=("give fewer ", Option("folds"), ", or more rows of each label"),
         )
     order = np.random.default_rng(seed).permutation(len(strata))
     order = order[np.argsort(strata[order], kind="stable")]
@@ -217,7 +216,7 @@ def grouped_folds(groups: np.ndarray, folds: int, seed: int, *, where: str) -> n
         raise DataError(
             f"{len(counts)} groups cannot be split into {folds} folds",
             where=where,
-            remedy="give fewer --folds",
+            remedy=("give fewer ", Option("folds")),
         )
     order = np.random.default_rng(seed).permutation(len(counts))
     order = order[np.argsort(-counts[order], kind="stable")]
@@ -249,7 +248,7 @@ def grouped(groups: np.ndarray, hold_out: HoldOut, *, where: str) -> dict[str, n
 
 def read_groups(plan: Plan, name: str) -> np.ndarray:
     """(N,) the name of each row's group: its value in a column."""
-    column = plan.table.column(name, option="--group")
+    column = plan.table.column(name, option="group")
     rows = replace(plan, columns={"group": column}, convert=None).rows()
     return np.array([str(row.values[0]).strip() for row in rows])
 
@@ -262,5 +261,5 @@ def refuse_shared(groups: np.ndarray, other: np.ndarray, *, where: Callable[[int
             "a group is in the training data, too",
             where=where(int(shared[0])),
             got=str(other[shared[0]]),
-            remedy="keep all rows of a group in one part, or leave out --group",
+            remedy=("keep all rows of a group in one part, or leave out ", Option("group")),
         )

@@ -203,7 +203,7 @@ def label_columns(table: Table, data: DataConfig) -> list[Column]:
                 got=data.label,
                 remedy="name one column with --label, or leave out --no-multilabel",
             )
-        return table.several(",".join(names), option="--label")
+        return table.several(",".join(names), option="label")
     if data.multilabel is False or data.label_separator or is_named(table, data):
         return []
     if not table.header:
@@ -275,7 +275,7 @@ TEXT_AND_NUMBERS = Conversion("text and numbers", _text_and_numbers)
 
 def asked_column(table: Table, names: str) -> Column:
     """The column that --label names, or several with commas between them."""
-    return joined(table.several(names, option="--label"))
+    return joined(table.several(names, option="label"))
 
 
 def has_scale(table: Table, data: DataConfig) -> bool:

@@ -68,7 +68,7 @@ def two_texts(table: Table, data: DataConfig) -> TwoTexts | None:
                 remedy="give a table, or name the format with --format csv",
             )
     if data.text_pair is not None:
-        second = table.column(data.text_pair, option="--text-pair")
+        second = table.column(data.text_pair, option="text_pair")
         first = first_of(table, data, second)
         if first == second:
             raise DataError(
@@ -77,7 +77,7 @@ def two_texts(table: Table, data: DataConfig) -> TwoTexts | None:
                 remedy="name two different columns with --text and --text-pair",
             )
         return TwoTexts(first, second, named)
-    requested = None if data.text is None else joined(table.several(data.text, option="--text"))
+    requested = None if data.text is None else joined(table.several(data.text, option="text"))
     columns = {plain(column.name): column for column in reversed(table.columns)}
     for one, other in PAIR_NAMES:
         if one in columns and other in columns:
@@ -98,7 +98,7 @@ def two_texts(table: Table, data: DataConfig) -> TwoTexts | None:
 def first_of(table: Table, data: DataConfig, second: Column) -> Column:
     """The column of the first text, where that of the second is named."""
     if data.text is not None:
-        return table.column(data.text, option="--text")
+        return table.column(data.text, option="text")
     others = [column for column in table.columns if column != second]
     label = None if data.label is None else plain(data.label)
     others = [c for c in others if plain(c.name) != label and c.profile.has_strings]

@@ -100,9 +100,7 @@ def choose_text(
     """
     if table.shape in OF_TEXTS:
         return next(column for column in table.columns if column.name == "text")
-    text = (
-        None if requested is None else joined(table.several(requested, option="--text"), glue=" ")
-    )
+    text = None if requested is None else joined(table.several(requested, option="text"), glue=" ")
     if text is None:
         taken = () if label is None else label.members
         others = [column for column in table.columns if column not in taken]
@@ -146,7 +144,7 @@ def text_and_label(table: Table, data: DataConfig) -> Document:
         refuse_columns(table, data)
         label = next((column for column in table.columns if column.name == "label"), None)
         return Document(choose_text(table, None), label)
-    label = None if data.label is None else table.column(data.label, option="--label")
+    label = None if data.label is None else table.column(data.label, option="label")
     text = choose_text(table, data.text, label=label)
     if label is None:
         taken = (*text.members, split_column(table, data))

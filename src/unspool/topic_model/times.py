@@ -48,7 +48,7 @@ def find_dates(table: Table, asked: str | None, form: str) -> DateColumn | None:
     if asked == "none":
         return None
     if asked is not None:
-        column = table.column(asked, option="--date")
+        column = table.column(asked, option="date")
         found = _format(column, form)
         if found is None:
             raise DataError(

@@ -108,7 +108,7 @@ def test_an_option_without_a_name(tmp_path, asked: str) -> None:
     path = tmp_path / "a.csv"
     path.write_text("text,label\na,x\n")
     with pytest.raises(DataError, match=r"--text names no column.*Choose from text, label"):
-        table(path).several(asked, option="--text")
+        table(path).several(asked, option="text")
 
 
 def test_damaged_arrow_files(tmp_path) -> None:
@@ -237,16 +237,16 @@ def test_columns_by_name_and_number(tmp_path) -> None:
     (tmp_path / "a.csv").write_text("Id,Body\n1,a\n2,b\n")
     found = table(tmp_path / "a.csv", header=True)
     for asked in ("Body", "body", "2"):
-        assert found.column(asked, option="--text").number == 1
+        assert found.column(asked, option="text").number == 1
     with pytest.raises(DataError, match=r"a\.csv:1: there is no column 3, only 2.*with --text"):
-        found.column("3", option="--text")
+        found.column("3", option="text")
     with pytest.raises(
         DataError, match=r"no column .bdy. among Id, Body\. Did you mean --text Body"
     ):
-        found.column("bdy", option="--text")
+        found.column("bdy", option="text")
     (tmp_path / "a.jsonl").write_text('\n{"text": "a"}\n')
     with pytest.raises(DataError, match=r"a\.jsonl:2: has no field 'txt'.*Did you mean 'text'"):
-        table(tmp_path / "a.jsonl").column("txt", option="--text")
+        table(tmp_path / "a.jsonl").column("txt", option="text")
 
 
 def test_names_that_are_asked_for_make_a_header(tmp_path) -> None:

@@ -45,6 +45,7 @@ from unspool.data.fields.field import Spread
 from unspool.data.part import Part
 from unspool.data.read.steps import StepRows
 from unspool.data.store.columns import Progress
+from unspool.errors import Setting
 
 __all__ = ["CheckReport", "Checked", "check"]
 
@@ -114,6 +115,7 @@ def check(
     findings += about_values(corpus, surveys, unit)
     findings += [*about_names(parts), *about_drift(parts), *columns(corpus)]
     findings += about_characters(corpus)
+    advice = advise(corpus, parts, sized, max_length)
     report = CheckReport(
         summary,
         task,
@@ -121,7 +123,7 @@ def check(
         first.vocabulary,
         parts,
         findings,
-        list(suggestions(corpus, parts, sized, max_length)),
+        [Suggestion(str(setting) if setting else None, reason) for setting, reason in advice],
         notes,
         rows_compared=first.compared,
         families=families(corpus, surveys),
@@ -170,7 +172,7 @@ def doubtful_labels(rows: Rows, unit: str, notes: list[str]) -> Iterator[Draft]:
             f"{unit} may have a wrong {key}: a linear model that has not seen them"
             f" (accuracy {result.accuracy:.3f}) is sure of another one",
             result.rows,
-            "read them, the most doubtful first: --json and --html list more",
+            "read them, the most doubtful first; the report as JSON or HTML lists more",
             messages.__getitem__,
             listed=100,
         )
@@ -215,9 +217,9 @@ def part_report(corpus: Corpus, part: Part, key: str, name: str, noun: str) -> P
     )
 
 
-def suggestions(
+def advise(
     corpus: Corpus, parts: list[PartReport], sized: list[str], max_length: int
-) -> Iterator[Suggestion]:
+) -> Iterator[tuple[Setting | None, str]]:
     train, field = corpus.parts["train"], corpus.fields[sized[0]]
     lengths = np.concatenate([part.lengths.max(1) for part in corpus.parts.values()])
     if field.is_stream:
@@ -232,5 +234,4 @@ def suggestions(
         yield from about_size(len(train))
     if len(sized) == 1:
         unknown = max((report.unknown for report in parts[1:]), default=0.0)
-        for setting, reason in field.advise(train[sized[0]], unknown):
-            yield Suggestion(setting, reason)
+        yield from field.advise(train[sized[0]], unknown)

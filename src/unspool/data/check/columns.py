@@ -11,6 +11,7 @@ import numpy as np
 from unspool.data.check.report import DoubtfulRow, Finding
 from unspool.data.check.rows import Rows
 from unspool.data.read import Column, Table
+from unspool.errors import Option
 
 SHOWN = 5
 
@@ -72,8 +73,7 @@ def about_groups(rows: Rows, asked: str, unit: str) -> Iterator[Finding]:
                 f" {len(both):,} of {len(members[b]):,} groups",
                 sum(len(members[b][value]) for value in both),
                 [DoubtfulRow(where(members[b][v][0]), f"{asked} {v}", "") for v in both[:SHOWN]],
-                "split the file so that a group is in one part alone, and name the parts with"
-                " --valid and --test",
+                f"keep each group in one part, and name the parts with {Option('valid', 'test')}",
             )
 
 
@@ -103,7 +103,7 @@ def about_labels_of_groups(rows: Rows, asked: str) -> Iterator[Finding]:
 
 def group_values(table: Table, asked: str) -> dict[tuple[int, int], Any]:
     """The value of a column by (file, line)."""
-    column = table.column(asked, option="--group")
+    column = table.column(asked, option="group")
     return {
         (file, line): value if isinstance(value, str | int | float | bool | None) else str(value)
         for (value,), line, file in table.rows([column])

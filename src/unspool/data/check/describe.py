@@ -16,6 +16,7 @@ from unspool.data.corpus import Corpus
 from unspool.data.fields.examiner import UNKNOWN, Examiner
 from unspool.data.part import Part
 from unspool.data.store.columns import Progress
+from unspool.errors import worded
 
 SHOWN = 5  # examples of a flaw
 MINORITY = 0.1  # share of the rows: a family that is rarer is listed
@@ -101,7 +102,7 @@ def about_values(corpus: Corpus, surveys: Sequence[Survey], unit: str) -> Iterat
             found = [each for own in surveys for each in own.examples.get((key, name), ())]
             if count:
                 examples = [DoubtfulRow(each.where, each.shown, "") for each in found[:SHOWN]]
-                remedy = advised(flaw.remedy, mend_hint(name, flaw) if fixable else "")
+                remedy = advised(worded(flaw.remedy), mend_hint(name, flaw) if fixable else "")
                 yield Finding(name, f"{unit} {flaw.what}", count, examples, remedy)
         for kind in examiner.FAMILIES:
             yield from minority(surveys, key, kind, unit)

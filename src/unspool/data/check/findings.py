@@ -13,6 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from unspool.data.check.rows import Rows
+from unspool.errors import Setting
 
 RATIO = 3  # a side so many times longer than usual, against the other, is probably another text
 LONG = 10  # tokens below which such a ratio means nothing
@@ -127,7 +128,7 @@ def odd_lengths(rows: Rows, sized: Sequence[str], key: str, unit: str) -> Iterat
             f"{unit} have a {key} far {word} than the others (median {np.median(lengths):,.0f}"
             f" {kind.unit})",
             worst,
-            "look whether they belong here" + "; --set max_length= cuts" * cuts
+            "look whether they belong here" + f"; {Setting('max_length')} cuts" * cuts
             if kind_name == "long"
             else "look whether anything was lost",
             lambda row: f"{lengths[row]:,.0f} {kind.unit}",

@@ -20,7 +20,7 @@ from unspool.data.fields.examiner import Examiner, Flaw
 from unspool.data.plan import Plan
 from unspool.data.read import Column, Row, Table
 from unspool.data.read.reader import Change
-from unspool.errors import ConfigError, DataError, choose
+from unspool.errors import ConfigError, DataError, Option, choose
 
 # Why a row may be dropped, in this order; what repairs values is the fields' to know.
 DROPS = {
@@ -38,7 +38,8 @@ def can_fix(plan: Plan) -> bool:
 
 def hint(name: str, *, usual: bool, does: str) -> str:
     """How the copy gets a repair: `--fix OUT --repair usual,near drops them`."""
-    return f"--fix OUT {does} them" if usual else f"--fix OUT --repair usual,{name} {does} them"
+    repair = {} if usual else {"repair": f"usual,{name}"}
+    return f"{Option(fix='OUT', **repair)} {does} them"
 
 
 def drop_hint(name: str) -> str:
@@ -64,7 +65,7 @@ class Repairs:
         for name in (part.strip() for part in (asked or "usual").split(",")):
             known = {"usual": usual, "all": list(self.about)}.get(name)
             options = [*self.about, "usual", "all"]
-            chosen.update(known or [choose("repair", name, options, where="--repair")])
+            chosen.update(known or [choose("repair", name, options, where=Option("repair"))])
         self.drops = [name for name in DROPS if name in chosen]
         self.mends = [name for name in mends if name in chosen]
 
@@ -104,7 +105,7 @@ def check_target(plan: Plan, out: Path) -> None:
     table = plan.table
     if not can_fix(plan):
         raise DataError(
-            f"--fix cannot write {table.reader.title}",
+            (Option("fix"), f" cannot write {table.reader.title}"),
             where=table.name,
             remedy="it writes CSV, TSV, JSON lines, fastText, `label text` lines and plain lines",
         )
@@ -113,7 +114,7 @@ def check_target(plan: Plan, out: Path) -> None:
             raise ConfigError(
                 "exists already, and nothing is overwritten",
                 where=path,
-                remedy="name another file with --fix, or remove it",
+                remedy=("name another file with ", Option("fix"), ", or remove it"),
             )
     if not out.parent.is_dir():
         raise ConfigError("there is no such folder", where=out.parent, remedy="make it first")

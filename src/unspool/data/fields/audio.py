@@ -25,7 +25,7 @@ from unspool.data.read import Column
 from unspool.data.read.recording import Recording, numbers
 from unspool.data.read.sound import AudioInfo, Sound, as_sound, is_sound, wav_of
 from unspool.data.store.vectors import VectorColumn
-from unspool.errors import DataError, RunError
+from unspool.errors import DataError, RunError, Setting
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "audio.json"
@@ -238,11 +238,11 @@ class AudioSource(VectorSource):
     def curves(self, recording: Recording) -> Recording:
         return replace(recording, times=np.arange(len(recording)) * self.duration)
 
-    def advise(self, lengths: np.ndarray) -> Iterator[tuple[str | None, str]]:
+    def advise(self, lengths: np.ndarray) -> Iterator[tuple[Setting | None, str]]:
         longest = int(lengths.max())
         if longest > LONG:
             yield (
-                "--set window=1000",
+                Setting(window=1000),
                 f"recordings have up to {longest * self.duration:,.0f} s; windows of them are"
                 " learnt from sooner",
             )
@@ -279,7 +279,7 @@ def changed(infos: dict[AudioInfo, int], rate: int) -> list[str]:
             by_rate[info.rate] += many
     if by_rate:
         listed = ", ".join(f"{many:,} of {old:,} Hz" for old, many in sorted(by_rate.items()))
-        notes.append(f"resampled to {rate:,} Hz: {listed} (--set rate= for another rate)")
+        notes.append(f"resampled to {rate:,} Hz: {listed} ({Setting('rate')} for another rate)")
     mixed = sum(many for info, many in infos.items() if info.channels > 1)
     if mixed:
         notes.append(f"{mixed:,} recordings of several channels are read as the mean of them")

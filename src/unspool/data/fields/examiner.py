@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from unspool.data.store.ragged import Ragged
+from unspool.errors import Message
 
 UNKNOWN = "unknown"
 
@@ -23,7 +24,7 @@ class Flaw(NamedTuple):
     """
 
     what: str
-    remedy: str
+    remedy: Message
     repair: str = ""
     usual: bool = False
 

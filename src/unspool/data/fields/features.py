@@ -18,7 +18,7 @@ from unspool.data.fields.field import Where
 from unspool.data.fields.series_values import Series
 from unspool.data.fields.vectors import RecordingField, VectorField
 from unspool.data.store.columns import Progress
-from unspool.errors import RunError
+from unspool.errors import RunError, Setting
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "features.json"
@@ -127,7 +127,7 @@ class FeatureField(RecordingField):
     def unknown(self, values: Features, where: Where) -> list[str]:
         return self.vectors.unknown(values.series, where)
 
-    def advise(self, values: Features, unknown: float) -> Iterator[tuple[str | None, str]]:
+    def advise(self, values: Features, unknown: float) -> Iterator[tuple[Setting | None, str]]:
         return self.vectors.advise(values.series, unknown)
 
     def examiner(self, values: Features) -> Examiner | None:

@@ -20,6 +20,7 @@ import numpy as np
 from unspool.data.fields.examiner import Examiner
 from unspool.data.read import Column
 from unspool.data.store.columns import ColumnWriter, Progress, WhereStep
+from unspool.errors import Option, Setting
 
 Where = Callable[[int], str]  # a row of a part -> file:line
 
@@ -124,9 +125,9 @@ class Field(ABC):
         return renamed
 
     @property
-    def option(self) -> str:
-        """Option of the command line that names the column."""
-        return f"--{self.name}"
+    def option(self) -> Option:
+        """The option that names the column."""
+        return Option(self.name)
 
     @property
     @abstractmethod
@@ -264,7 +265,7 @@ class Field(ABC):
         """Measure values of a field that is sized."""
         return None
 
-    def advise(self, values: Any, unknown: float) -> Iterator[tuple[str | None, str]]:
+    def advise(self, values: Any, unknown: float) -> Iterator[tuple[Setting | None, str]]:
         """Settings that would suit the training values, each with its reason."""
         return iter(())
 

@@ -25,7 +25,7 @@ from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.vectors import VectorColumn
 from unspool.data.windows import Known, Stretches, WindowBatch
-from unspool.errors import DataError, RunError, choose
+from unspool.errors import DataError, Option, RunError, Setting, choose
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "history.json"
@@ -129,7 +129,7 @@ class HistoryField(RecordingField):
             raise DataError(
                 f"column {both[0]!r} is to be forecast and known ahead",
                 where=where,
-                remedy="name it with --target or with --known, not with both",
+                remedy=("leave it out of ", Option("target"), " or of ", Option("known")),
             )
         if not self.targets:
             self.targets = [name for name in self.channels if name not in self.ahead]
@@ -147,24 +147,23 @@ class HistoryField(RecordingField):
             steps_per_season = season_of(self.step) if self.dated else 1
             self.season = steps_per_season if steps_per_season <= longest else 1
             if self.season > 1:
-                notes.append(f"season: {self.season} steps, by the dates (--set season=N)")
+                notes.append(f"season: {self.season} steps, by the dates ({Setting(season='N')})")
             else:
                 notes.append(
-                    "season: none is known, so errors are compared with those of the last value;"
-                    " --set season=24 gives one"
+                    "season: none is known, so errors are compared with those of the last value; "
+                    f"{Setting(season=24)} gives one"
                 )
         if not self.horizon:
             if self.season == 1:
                 raise DataError(
                     "how many steps ahead is not known",
                     where=where,
-                    remedy="say it with --horizon, or give the steps of a season with"
-                    " --set season=24",
+                    remedy=("give ", Option("horizon"), ", or a season with ", Setting(season=24)),
                 )
             fits = longest > 3 * self.season  # something to learn from, and to hold out
             self.horizon = self.season if fits else max(1, longest // 10)
             what = "a season" if fits else "a tenth of the longest series"
-            notes.append(f"horizon: {self.horizon} steps, {what} (--horizon N)")
+            notes.append(f"horizon: {self.horizon} steps, {what} ({Option(horizon='N')})")
         return notes
 
     def _settle_times(self, times: Ragged, dated: bool) -> list[str]:
@@ -223,7 +222,7 @@ class HistoryField(RecordingField):
                 f"{flat[0]!r} never changes in what is trained on, so there is nothing to learn",
                 where=where,
                 got=f"{value:g}",
-                remedy="name the columns to be forecast with --target",
+                remedy=("name the columns to be forecast with ", Option("target")),
             )
         longest = int(ends.max())
         if longest <= self.horizon:
@@ -231,7 +230,7 @@ class HistoryField(RecordingField):
                 f"the longest series has {count(longest, 'step')} to train on, which is not more"
                 f" than the horizon of {self.horizon}",
                 where=where,
-                remedy="give a smaller --horizon, more data, or a smaller valid_share",
+                remedy=("give more data, or a smaller ", Option("horizon"), " or valid_share"),
             )
         room = longest - self.horizon
         if self.length > room:
@@ -239,7 +238,7 @@ class HistoryField(RecordingField):
                 f"a window of {self.length} steps and a horizon of {self.horizon} are more than the"
                 f" {longest:,} steps to train on of the longest series",
                 where=where,
-                remedy=f"set window={room} or less, or a smaller --horizon",
+                remedy=(f"set window={room} or less, or a smaller ", Option("horizon")),
             )
         if not self.length:
             self.length = min(room, max(3 * self.horizon, 2 * self.season))

@@ -26,7 +26,7 @@ from unspool.data.fields.pixels import (
 from unspool.data.fields.series_values import Moments
 from unspool.data.read.picture import ENDINGS, Decoded, Header, Picture, as_picture, is_pillow
 from unspool.data.read.recording import Recording, numbers
-from unspool.errors import DataError
+from unspool.errors import DataError, Setting
 
 FILE = "image.json"
 LONGEST = 16  # pixels of a side that a linear model reads
@@ -71,7 +71,9 @@ class ImageSource(PixelSource):
     notes: ClassVar[Mapping[str, str]] = {
         "turned": "are turned upright as their EXIF says",
         "clear": "with transparent parts are put on white",
-        "moving": "are animations, of which the first frame is read (--set input=video: all)",
+        "moving": (
+            f"are animations, of which the first frame is read ({Setting(input='video')}: all)"
+        ),
         "deep": "have more than 8 bits, and are kept with all of them",
     }
 

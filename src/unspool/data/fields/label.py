@@ -19,7 +19,7 @@ from torch import Tensor
 from unspool.data.fields.field import Field, Where
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.values import is_missing, is_number
-from unspool.errors import DataError, RunError
+from unspool.errors import DataError, Option, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "labels.json"
@@ -77,7 +77,7 @@ def label_name(value: Any, where: Callable[[int], str], row: int) -> str:
         "the value is no label",
         where=where(row),
         got=value if value is not None else "null",
-        remedy="a label is a string or a number; name its field with --label",
+        remedy=("a label is a string or a number; name its field with ", Option("label")),
     )
 
 
@@ -152,7 +152,7 @@ class LabelField(NamesField):
             return "an empty label"
         spelled = [f"{count:,} {name!r}" for name, count in counts.most_common()]
         signs = ", ".join([*([f"{empty:,} empty"] if empty else []), *spelled])
-        return f"no label ({signs}; --missing keep makes labels of them)" if total else ""
+        return f"no label ({signs}; {Option(missing='keep')} makes labels of them)" if total else ""
 
     def strata(self, column: LabelColumn) -> np.ndarray:
         return column.ids
@@ -164,8 +164,12 @@ class LabelField(NamesField):
                 "all rows have the same label, so there is nothing to learn",
                 where=where,
                 got=names[0],
-                remedy="add rows of another class, name the label column with --label, or use"
-                " --task generate for a text without labels",
+                remedy=(
+                    "name another column with ",
+                    Option("label"),
+                    ", or learn the text alone with ",
+                    Option(task="generate"),
+                ),
             )
 
     def fit(
@@ -195,10 +199,10 @@ class LabelField(NamesField):
                 " sets write it where there is no label: leave these rows out then"
             )
         if len(single) > max(10, len(self.names) / 2):
-            remedy = "is it the right column? --label names another"
+            hint = f"is it the right column? {Option('label')} names another"
             if all(map(is_number, single)):
-                remedy = "--task regress learns numbers"
-            notes.append(f"{len(single):,} of {len(self.names):,} labels occur once: {remedy}")
+                hint = f"{Option(task='regress')} learns numbers"
+            notes.append(f"{len(single):,} of {len(self.names):,} labels occur once: {hint}")
         if self.other:
             self.names = [*self.names, OTHER]
             self.counts = np.append(self.counts, self.counts.max())  # for weights of classes

@@ -22,7 +22,7 @@ from unspool.data.read import Column
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.data.values import is_missing
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 
 
 class LabelsColumn(NamedTuple):
@@ -138,8 +138,7 @@ class LabelsField(NamesField):
                 "there are fewer than two labels, so there is nothing to choose from",
                 where=where,
                 got=seen[0] if seen else "none",
-                remedy="name the column of the labels with --label, and what stands between them"
-                " with --label-separator",
+                remedy=("name column and separator with ", Option("label", "label_separator")),
             )
 
     def fit(

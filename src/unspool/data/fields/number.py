@@ -19,7 +19,7 @@ from unspool.data.fields.field import Field, Spread, Where
 from unspool.data.read import Column
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.values import is_missing
-from unspool.errors import DataError, RunError
+from unspool.errors import DataError, Option, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "numbers.json"
@@ -83,7 +83,7 @@ def parse(value: Any, where: Callable[[int], str], row: int) -> float:
             "the value is no number",
             where=where(row),
             got=value,
-            remedy="write it with a point, as in 1.5, or name another column with --label",
+            remedy=("write it as in 1.5, or name another column with ", Option("label")),
         )
     return number
 
@@ -136,7 +136,7 @@ class NumberField(Field):
                 f"all rows have the same {self.names[k]}, so there is nothing to learn",
                 where=where,
                 got=self.mean[k],
-                remedy="name the column of the numbers with --label",
+                remedy=("name the column of the numbers with ", Option("label")),
             )
         spreads = self.spread(Numbers(numbers))
         return [f"{name}: {spread} in train" for name, spread in spreads.items()]
@@ -151,7 +151,7 @@ class NumberField(Field):
                 f"the model has learnt {len(self.names)} numbers a row, and the file has"
                 f" {values.array.shape[1]}",
                 where=where(0),
-                remedy="name the columns of " + ", ".join(self.names) + " with --label",
+                remedy=(f"name the columns of {', '.join(self.names)} with ", Option("label")),
             )
         return []
 

@@ -21,7 +21,7 @@ from unspool.data.fields.text_examiner import TextExaminer
 from unspool.data.fields.tokens import TextForm, TextWriter, Tokens, padded
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged, TokenColumn
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 from unspool.text.open_vocabulary import TokenRules
 from unspool.text.tokenizers import PairFrame, PretrainedTokenizer, Tokenizer
 from unspool.text.vocab import PAIR_SPECIALS, UNK_ID
@@ -192,8 +192,8 @@ class PairForm(TextForm):
     streaming_reason = "it reads two texts, of which the second comes after the whole first"
     limited: ClassVar[bool] = True  # whether pairs are cut to `data.max_length`
 
-    def option(self, name: str) -> str:
-        return "--text and --text-pair"
+    def option(self, name: str) -> Option:
+        return Option("text", "text_pair")
 
     def texts(self, raw: Any, where: str = "") -> Pair:
         return as_pair(raw, where)

@@ -18,7 +18,7 @@ import numpy as np
 
 from unspool.data.read.music import KEYS, LOWEST, Midi, Piece, as_piece, is_midi
 from unspool.data.read.recording import Recording
-from unspool.errors import RunError
+from unspool.errors import RunError, Setting
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "music.json"
@@ -92,8 +92,8 @@ def notes_about(left: dict[str, int], grid: int) -> list[str]:
     lines = [f"{many:,} notes {why} left out" for why, many in counts.items()]
     if moved:
         lines.append(
-            f"{moved:,} of {notes:,} notes begin between the {grid} steps of a beat and were moved"
-            " to the nearest (--set grid= for another grid)"
+            f"{moved:,} of {notes:,} notes begin between the {grid} steps of a beat and were"
+            f" moved to the nearest ({Setting('grid')} for another grid)"
         )
     if tempos:
         lines.append(f"{tempos:,} changes of the tempo are not read: time is counted in beats")

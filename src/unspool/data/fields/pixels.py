@@ -22,7 +22,7 @@ from unspool.data.read import Column
 from unspool.data.read.picture import Header
 from unspool.data.read.recording import Recording
 from unspool.data.store.ragged import Ragged
-from unspool.errors import DataError, RunError
+from unspool.errors import DataError, RunError, Setting
 from unspool.io.files import AGAIN, read_json, write_json
 
 FLUSH = 1 << 24  # bytes that are written, or summed, at once
@@ -315,10 +315,10 @@ class PixelSource(VectorSource):
             listed = [f"{many:,} of {h} x {w}" for (h, w), many in list(other.items())[:SHOWN]]
             more = f" and {len(other) - SHOWN:,} more sizes" if len(other) > SHOWN else ""
             how = "in proportion" if shape.any_width else f"({shape.resize})"
-            settings = "height=" if shape.any_width else "height= and width="
+            size = Setting("height") if shape.any_width else Setting("height", "width")
             notes.append(
                 f"{self.resized_rows(sum(other.values()))} resized {how} to {shape.height} x"
-                f" {shape.width or 'any width'}: {', '.join(listed)}{more} (--set {settings} for"
+                f" {shape.width or 'any width'}: {', '.join(listed)}{more} ({size} for"
                 " another size)"
             )
         notes += [
@@ -337,7 +337,7 @@ class PixelSource(VectorSource):
                 return self.recording(self.opened(path, str(value.get("name") or "given")), where)
         return super().from_json(value, where)
 
-    def advise(self, lengths: np.ndarray) -> Iterator[tuple[str | None, str]]:
+    def advise(self, lengths: np.ndarray) -> Iterator[tuple[Setting | None, str]]:
         return iter(())
 
     def examiner(self, values: Series, scaler: Scaler) -> None:

@@ -15,6 +15,7 @@ from unspool.data.fields.series_values import digest
 from unspool.data.read.recording import Recording, as_recording
 from unspool.data.read.sound import Sound, as_sound
 from unspool.data.store.ragged import Ragged
+from unspool.errors import Setting
 
 if TYPE_CHECKING:
     from unspool.data.windows import Stretches
@@ -190,7 +191,7 @@ class AudioExaminer(SeriesExaminer):
         ),
         "faint": Flaw(
             f"are faint: no sample above {100 * FAINT:g} % of full scale",
-            "look whether the microphone was on; --set scaling=series makes up for the level",
+            ("check the microphone; ", Setting(scaling="series"), " makes up for the level"),
         ),
     }
     FAMILIES: ClassVar[tuple[str, ...]] = (RATE, CHANNELS)

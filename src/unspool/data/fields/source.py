@@ -37,7 +37,7 @@ from unspool.data.read.recording import (
     recording_to_json,
 )
 from unspool.data.store.vectors import VectorColumn, VectorWriter
-from unspool.errors import DataError
+from unspool.errors import DataError, Option, Setting
 
 CURVES = 8  # channels that can be told apart as curves
 STORED = 12_000  # numbers of an example that a run keeps, at most
@@ -159,7 +159,7 @@ class VectorSource(ABC):
                 "every channel is constant in the training rows, so there is nothing to learn",
                 where=where,
                 got=f"{self.channels[0]} = {fitted.mean[0]:g}",
-                remedy="name the columns of the values with --series",
+                remedy=("name the columns of the values with ", Option("series")),
             )
         return fitted
 
@@ -251,7 +251,7 @@ class VectorSource(ABC):
                 f"the model has learnt {count(len(self.channels), 'channel')}"
                 f" ({', '.join(self.channels[:8])}), and this series has {width}",
                 where=where,
-                remedy="give arrays (steps, channels), or name the columns with --series",
+                remedy=("give arrays (steps, channels), or name columns with ", Option("series")),
             )
 
     def refuse_width(self, width: int, where: str) -> None:
@@ -261,7 +261,7 @@ class VectorSource(ABC):
                 f"the model has learnt {count(len(self.channels), 'channel')}, and the file has"
                 f" {width}",
                 where=where,
-                remedy=f"name those of {', '.join(self.channels[:8])} with --series",
+                remedy=(f"name those of {', '.join(self.channels[:8])} with ", Option("series")),
             )
 
     def unknown(self, values: Series, gappy: list[int]) -> list[str]:
@@ -357,11 +357,11 @@ class VectorSource(ABC):
 
     # Data checks and files
 
-    def advise(self, lengths: np.ndarray) -> Iterator[tuple[str | None, str]]:
+    def advise(self, lengths: np.ndarray) -> Iterator[tuple[Setting | None, str]]:
         longest, median = int(lengths.max()), int(np.median(lengths))
         if longest > LONG:
             yield (
-                "--set window=128",
+                Setting(window=128),
                 f"series have up to {longest:,} steps (median {median:,}); windows of them are"
                 " learnt from sooner, and their answers are merged",
             )
@@ -434,6 +434,6 @@ def series_items(values: Any, channels: int) -> Iterable[Any]:
         raise DataError(
             f"a {type(values).__name__} is no series",
             got=values,
-            remedy="give arrays (steps, channels); of a file: predict --file FILE",
+            remedy=("give arrays (steps, channels); of a file: predict ", Option(file="FILE")),
         )
     return values

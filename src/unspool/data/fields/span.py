@@ -18,6 +18,7 @@ from torch import Tensor
 from unspool.data.fields.field import Field
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
+from unspool.errors import Option
 
 
 class SpanBatch(NamedTuple):
@@ -85,8 +86,8 @@ class SpanField(Field):
         return "answers"
 
     @property
-    def option(self) -> str:
-        return "--label"
+    def option(self) -> Option:
+        return Option("label")
 
     def storage_key(self) -> Any:
         return self.kind

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unspool.data.values import is_missing, is_number
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 
 MOST = 1000  # categories of a column
 
@@ -48,7 +48,7 @@ class StaticColumn:
                 f"the static column {self.name!r} has {len(self.categories):,} categories, and at"
                 f" most {MOST:,} are told apart",
                 where=where,
-                remedy="leave it out of --static, or give groups of them",
+                remedy=("leave it out of ", Option("static"), ", or give groups of them"),
             )
 
     def vector(self, value: Any, where: str) -> np.ndarray:

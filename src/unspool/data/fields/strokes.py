@@ -27,7 +27,7 @@ from unspool.data.read.strokes import (
     len_of,
     lines_of_offsets,
 )
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 
 PEN = 2  # the channel of the pen
 Lines = Sequence[np.ndarray]  # strokes, (n, 2) points each
@@ -188,7 +188,7 @@ def stroke_items(values: Any) -> Iterable[Any]:
         raise DataError(
             f"a {type(values).__name__} is no drawing",
             got=values,
-            remedy="give strokes as [[[x, y], ...], ...]; of a file: predict --file FILE",
+            remedy=("give [[[x, y], ...], ...]; of a file: predict ", Option(file="FILE")),
         )
     if isinstance(values, list | tuple) and depth(values) == 3 and alike(values):
         return [values]

@@ -31,7 +31,7 @@ from unspool.data.schemes import (
 )
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged, TokenColumn, Windows
-from unspool.errors import DataError, RunError
+from unspool.errors import DataError, Option, RunError, Setting
 from unspool.io.files import AGAIN, write_json
 from unspool.text.open_vocabulary import TokenRules
 
@@ -122,7 +122,7 @@ class TagsField(Field):
                 "all words have the same tag, so there is nothing to learn",
                 where=where,
                 got=self.names[0],
-                remedy="name the column of the tags with --label, or add sentences",
+                remedy=("name the column of the tags with ", Option("label"), ", or add sentences"),
             )
         return [note]
 
@@ -148,7 +148,7 @@ class TagsField(Field):
             raise DataError(
                 f"tag {error.tag!r} marks no span, and the model finds spans",
                 where=column.where_token(token),
-                remedy="name the column of tags such as B-PER with --label, or another file",
+                remedy=("name a column of tags such as B-PER with ", Option("label")),
             ) from None
 
     def check(self, values: TagValues, where: Where) -> list[str]:
@@ -214,7 +214,7 @@ class TagsField(Field):
             raise DataError(
                 f"tag {error.tag!r} {error}",
                 where=column.where_token(token),
-                remedy="correct it, or --set scheme=none takes the tags as they are",
+                remedy=("correct it, or ", Setting(scheme="none"), " takes the tags as they are"),
             ) from None
         parsed = marks.at(ids)
         wrong = breaches(parsed, begins, scheme)

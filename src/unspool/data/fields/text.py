@@ -35,6 +35,7 @@ from unspool.data.fields.vocabulary import UNITS, fit_tokenizer, made_of_words
 from unspool.data.read import Column
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged, TokenColumn
+from unspool.errors import Option, Setting
 from unspool.io.files import write_json
 from unspool.text.open_vocabulary import TokenRules
 from unspool.text.tokenizers import CharTokenizer, Frame, SubwordTokenizer, Tokenizer
@@ -109,7 +110,7 @@ class TokenField(Field):
         return UNITS[self.fitted.kind]
 
     @property
-    def option(self) -> str:
+    def option(self) -> Option:
         return self.form.option(self.name)
 
     @property
@@ -289,7 +290,7 @@ class TokenField(Field):
         characters = np.empty(0) if values.characters is None else values.characters
         return Measure(int(values.sizes.sum()), values.sizes, characters, float(unknown))
 
-    def advise(self, values: Any, unknown: float) -> Iterator[tuple[str | None, str]]:
+    def advise(self, values: Any, unknown: float) -> Iterator[tuple[Setting | None, str]]:
         if self.fitted.kind != "word":
             return
         counts = values.type_counts()
@@ -297,18 +298,18 @@ class TokenField(Field):
         folded = len({word.lower() for word in seen})
         if not self.fitted.normalizer.lowercase and folded < 0.9 * len(seen):
             yield (
-                "--set lowercase=true",
+                Setting(lowercase=True),
                 f"{len(seen) - folded:,} of {len(seen):,} words differ from another only in case",
             )
         once = int((counts == 1).sum())
         if len(seen) > 1000 and once > 0.4 * len(seen):
             yield (
-                "--set min_count=2",
+                Setting(min_count=2),
                 f"{once:,} of {len(seen):,} words occur once, too rarely to learn a vector for",
             )
         if unknown > 0.05:
             yield (
-                "--set kind=bpe",
+                Setting(kind="bpe"),
                 f"{100 * unknown:.1f} % of the held-out words are unknown; pieces of words never"
                 " are",
             )

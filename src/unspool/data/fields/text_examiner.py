@@ -13,6 +13,7 @@ import numpy as np
 from unspool.data.fields.examiner import UNKNOWN, Examiner, Flaw
 from unspool.data.fields.ngrams import Alphabet, ngrams
 from unspool.data.store.ragged import Ragged, side_by_side
+from unspool.errors import Option
 from unspool.text.checks import CONTINUATION, LEADS, main_scripts, repair_mojibake
 from unspool.text.languages import languages
 
@@ -67,7 +68,7 @@ class TextExaminer(Examiner):
         ),
         "windows": Flaw(
             "hold quotation marks or dashes of Windows-1252 that were read as Latin-1",
-            "--encoding cp1252 if the file was read as latin-1",
+            (Option(encoding="cp1252"), " if the file was read as latin-1"),
             "read as Windows-1252",
             usual=True,
         ),

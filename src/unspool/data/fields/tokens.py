@@ -21,7 +21,7 @@ from unspool.data.fields.ngrams import mix
 from unspool.data.fields.spelling import ByteSpellings, SpelledWords
 from unspool.data.fields.text_examiner import TextExaminer
 from unspool.data.store.ragged import Ragged, TokenColumn, TokenWriter
-from unspool.errors import DataError, RunError
+from unspool.errors import DataError, Option, RunError
 from unspool.io.files import AGAIN, read_json
 from unspool.text.open_vocabulary import TokenRules, open_encoder
 from unspool.text.tokenizers import Frame, Tokenizer
@@ -308,9 +308,9 @@ class TextForm:
     sides: ClassVar[tuple[str, ...]] = ()
     streaming_reason: ClassVar[str | None] = None
 
-    def option(self, name: str) -> str:
-        """Return the options of the command line that name the column."""
-        return f"--{name}"
+    def option(self, name: str) -> Option:
+        """Return the options that name the column."""
+        return Option(name)
 
     def texts(self, raw: Any, where: str = "") -> tuple[str, ...]:
         """Return the texts of a raw value."""

@@ -30,7 +30,7 @@ from unspool.data.read import Column
 from unspool.data.read.recording import Recording
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
-from unspool.errors import DataError, RunError
+from unspool.errors import DataError, Option, RunError, Setting
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "series.json"
@@ -202,7 +202,7 @@ class VectorField(RecordingField):
             raise DataError(
                 f"irregular={self.irregular} needs the time of each step, and there is none",
                 where=where,
-                remedy="name its column with --time, or leave the setting out",
+                remedy=("name its column with ", Option("time"), ", or leave the setting out"),
             )
         if column.times is not None:
             self.steps = find_steps(column.times.select(rows))
@@ -338,7 +338,7 @@ class VectorField(RecordingField):
         steps = self.source.example_steps(steps)
         return torch.zeros(1, steps, self.size), torch.tensor([steps])
 
-    def advise(self, values: Series, unknown: float) -> Iterator[tuple[str | None, str]]:
+    def advise(self, values: Series, unknown: float) -> Iterator[tuple[Setting | None, str]]:
         return self.source.advise(values.lengths)
 
     def examiner(self, values: Series) -> Examiner | None:

@@ -20,7 +20,7 @@ from unspool.data.read.files import Report, TextFile, path_columns
 from unspool.data.read.npy import damaged
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.data.read.recording import NUMERIC, Recording, refuse_infinite
-from unspool.errors import DataError
+from unspool.errors import DataError, Setting
 
 LENGTHS, OFFSETS = ("lengths", "length", "sizes"), ("offsets", "indptr")
 VALUES = ("x", "series", "values", "data", "features", "signals")
@@ -59,8 +59,8 @@ class Arrays(Reader):
         shape = first[self.array].shape
         if len(shape) == 3:
             self.remark = (
-                f"{shape[0]:,} series of {shape[1]:,} steps and {shape[2]:,} channels (if it is the"
-                " other way round: np.swapaxes(x, 1, 2); images: --set input=image)"
+                f"{shape[0]:,} series of {shape[1]:,} steps and {shape[2]:,} channels (if it is"
+                f" the other way round: np.swapaxes(x, 1, 2); images: {Setting(input='image')})"
             )
 
     def _split(

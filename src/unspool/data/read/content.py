@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from unspool.errors import DataError, nearest
+from unspool.errors import DataError, Message, Option, nearest
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")  # endings that say nothing about the content
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile)
@@ -33,7 +33,7 @@ class Signature(NamedTuple):
     at: int
     magic: bytes
     name: str
-    remedy: str
+    remedy: Message
 
 
 EXPORT = "save it as CSV or as .xlsx first"
@@ -42,8 +42,18 @@ NO_TEXT = "name a file of text"
 PICKLE = "a pickle, which could run any code"
 UNPICKLE = "load it where you trust it, and save tables as CSV, lists as JSON, arrays as .npz"
 KINDS = (
-    Signature(0, b"PAR1", "a Parquet file", "leave out --format, or use --format parquet"),
-    Signature(0, b"ARROW1", "an Arrow file", "leave out --format, or use --format arrow"),
+    Signature(
+        0,
+        b"PAR1",
+        "a Parquet file",
+        ("leave out ", Option("format"), ", or use ", Option(format="parquet")),
+    ),
+    Signature(
+        0,
+        b"ARROW1",
+        "an Arrow file",
+        ("leave out ", Option("format"), ", or use ", Option(format="arrow")),
+    ),
     Signature(0, b"\x28\xb5\x2f\xfd", "a Zstandard file", "unpack it with zstd -d"),
     Signature(0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", UNPACK),
     Signature(0, b"Rar!\x1a\x07", "a RAR archive", UNPACK),
@@ -183,7 +193,11 @@ def open_member(archive: zipfile.ZipFile, name: str) -> BinaryIO:
     inside = {file.split("/")[0] for file in files}
     if "[Content_Types].xml" in files:
         what = "an Excel file" if "xl" in inside else "an Office document"
-        remedy = "leave out --format, or use --format excel" if "xl" in inside else NO_TEXT
+        remedy = (
+            ("leave out ", Option("format"), ", or use ", Option(format="excel"))
+            if "xl" in inside
+            else NO_TEXT
+        )
         raise DataError(f"is {what}", where=name, remedy=remedy)
     if "mimetype" in files and "content.xml" in files:
         raise DataError("is an OpenDocument file", where=name, remedy=EXPORT)
@@ -235,7 +249,7 @@ def find_encoding(name: str) -> str:
     near = nearest(name, COMMON)
     raise DataError(
         "unknown encoding",
-        where="--encoding",
+        where=Option("encoding"),
         got=name,
         remedy=(f"did you mean {near!r}? " if near else "")
         + "common ones are "

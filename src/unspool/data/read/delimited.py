@@ -41,7 +41,7 @@ from unspool.data.read.reader import (
     refuse_empty,
 )
 from unspool.data.values import Numerals, find_numerals, is_number
-from unspool.errors import DataError
+from unspool.errors import DataError, Setting
 
 SEPARATOR = re.compile(r"sep=(.)", re.IGNORECASE)  # the first line of some files for Excel
 
@@ -130,7 +130,7 @@ class Cells(Reader):
         remarks = []
         if self.above:
             remarks.append(
-                f"{how_many(self.above)} above the header left out (--set header=true: none)"
+                f"{how_many(self.above)} above the header left out ({Setting(header=True)}: none)"
             )
         if self.below:
             remarks.append(f"{how_many(self.below)} of headings below the header left out")
@@ -328,7 +328,7 @@ def numbers_remark(names: Sequence[str], numerals: Mapping[int, Numerals]) -> st
         ]
         if columns:
             listed = ", ".join(columns[:3]) + (", ..." if len(columns) > 3 else "")
-            remarks.append(f"{what} in {listed} (--set decimal={other} for the other way)")
+            remarks.append(f"{what} in {listed} ({Setting(decimal=other)} for the other way)")
     remarks += [
         f"{style.unit} left out of {names[i]!r}" for i, style in numerals.items() if style.unit
     ][:3]

@@ -8,7 +8,7 @@ from typing import Any
 from unspool.config import DataConfig
 from unspool.data.read.delimited import Cells
 from unspool.data.read.files import Report, TextFile
-from unspool.errors import DataError, nearest
+from unspool.errors import DataError, Setting, nearest
 
 
 class Excel(Cells):
@@ -31,8 +31,8 @@ class Excel(Cells):
             )
         if len(names) > 1:
             self.remark = (
-                f"sheet {self.sheet!r} of {len(names)} (another: --set sheet=NAME,"
-                f" of {', '.join(names)})"
+                f"sheet {self.sheet!r} of {len(names)} (another: {Setting(sheet='NAME')}, of"
+                f" {', '.join(names)})"
             )
 
     @property

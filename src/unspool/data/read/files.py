@@ -38,7 +38,7 @@ from unspool.data.read.content import (
     refuse_binary,
     suggestion,
 )
-from unspool.errors import DataError, nearest
+from unspool.errors import DataError, Option, nearest
 
 STDIN = "-"
 BLOCK = 1 << 20  # bytes read at once
@@ -78,7 +78,7 @@ class TextFile:
                     raise DataError(
                         f"cannot be read as {self.encoding} ({error})",
                         where=self.name,
-                        remedy="name the encoding of the file with --encoding",
+                        remedy=("name the encoding of the file with ", Option("encoding")),
                     ) from None
                 if first:
                     text = text.removeprefix("\ufeff")
@@ -88,7 +88,7 @@ class TextFile:
                     raise DataError(
                         "holds a NUL character",
                         where=f"{self.name}:{line + text[: text.index(chr(0))].count(chr(10))}",
-                        remedy="is it a binary file? If it is UTF-16 text, add --encoding utf-16",
+                        remedy=("is it binary? For UTF-16 text add ", Option(encoding="utf-16")),
                     )
                 if text:
                     yield text
@@ -191,7 +191,7 @@ class TextFile:
                 f"cannot be read as {self.encoding} (it gives {text[error.start]!r}, which is no"
                 " character)",
                 where=self.name,
-                remedy="name the encoding of the file with --encoding",
+                remedy=("name the encoding of the file with ", Option("encoding")),
             ) from None
 
     def _bad_bytes(self, error: UnicodeDecodeError, line: int) -> DataError:
@@ -200,9 +200,9 @@ class TextFile:
         return DataError(
             f"not valid {self.encoding} (byte 0x{error.object[error.start]:02x})",
             where=f"{self.name}:{line + good.count(chr(10))}",
-            remedy=f"it reads well as {better}: add --encoding {better}"
+            remedy=(f"it reads well as {better}: add ", Option(encoding=better))
             if better
-            else "name the encoding of the file with --encoding, or save it as UTF-8",
+            else ("name its encoding with ", Option("encoding"), ", or save it as UTF-8"),
         )
 
     def unpacked(self) -> Path:
@@ -280,8 +280,7 @@ def texts_in(place: Path, names: Sequence[str], encoding: str) -> list[TextFile]
         raise DataError(
             f"holds folders of folders ({', '.join(part.name for part in parts)})",
             where=place,
-            remedy=f"name the one to train on, such as {parts[-1]}, and others with --valid and"
-            " --test",
+            remedy=(f"name one, such as {parts[-1]}, and others with ", Option("valid", "test")),
         )
     if recorded := recordings_in(place, encoding):
         return recorded

@@ -25,7 +25,7 @@ from unspool.data.read.reader import (
     Shape,
     refuse_empty,
 )
-from unspool.errors import DataError, nearest
+from unspool.errors import DataError, Option, nearest
 
 Object = dict[str, Any]
 
@@ -214,7 +214,7 @@ def no_field(name: str, names: Sequence[str], where: str) -> DataError:
         where=where,
         remedy=f"did you mean {near!r}?"
         if near
-        else "name the fields with --text and --label, or --source and --target",
+        else ("name fields with ", Option("text", "label"), ", or ", Option("source", "target")),
     )
 
 
@@ -228,7 +228,12 @@ def json_text(value: Any, name: str, where: str) -> str:
         f"field {name!r} is not a string",
         where=where,
         got=value,
-        remedy="name the field of the text with --text, or of pairs with --source and --target",
+        remedy=(
+            "name its field with ",
+            Option("text"),
+            ", or two with ",
+            Option("source", "target"),
+        ),
     )
 
 
@@ -244,7 +249,7 @@ def json_label(value: Any, name: str, where: str) -> str:
         f"field {name!r} is no label",
         where=where,
         got=value,
-        remedy="a label is a string or a number; name its field with --label",
+        remedy=("a label is a string or a number; name its field with ", Option("label")),
     )
 
 

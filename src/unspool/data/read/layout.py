@@ -19,7 +19,7 @@ from unspool.data.read.reader import Column, Reader, joined
 from unspool.data.read.recording import is_numeric, parse_time
 from unspool.data.read.table import Table
 from unspool.data.values import find_format, is_of
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 
 ID_NAMES = (
     "id", "series", "series_id", "seriesid", "recording", "recording_id", "unique_id", "uid", "sid",
@@ -96,7 +96,7 @@ def find_layout(
     steps      whether a row is a step, even if nothing else says so
     continued  whether a row is a step unless the columns are numbered or called by dates
     """
-    requested = None if data.series is None else table.several(data.series, option="--series")
+    requested = None if data.series is None else table.several(data.series, option="series")
     arrays = [
         column
         for column in requested or table.columns
@@ -104,7 +104,7 @@ def find_layout(
     ]
     if arrays and (requested is None or len(arrays) == len(requested)):
         return Nested(arrays if requested else arrays[:1] if has_matrices(arrays[0]) else arrays)
-    id = asked_column(table, data.id, "--id")
+    id = asked_column(table, data.id, "id")
     inferred = table.header and data.id == "auto"
     keys = () if id is None else id.members
     others = [column for column in table.columns if column not in (*taken, *keys)]
@@ -147,7 +147,7 @@ def time_column(table: Table, data: DataConfig, columns: Sequence[Column]) -> Co
     """The one asked for, or one among `columns`."""
     if data.time == "auto":
         return find_time(table, columns)
-    return asked_column(table, data.time, "--time")
+    return asked_column(table, data.time, "time")
 
 
 def date_format(data: DataConfig, time: Column | None) -> str | None:
@@ -229,7 +229,7 @@ def wide(table: Table, data: DataConfig, columns: list[Column]) -> Wide:
             raise DataError(
                 f"{len(columns)} columns cannot be {data.channels} channels in turn",
                 where=table.where(table.reader.first_line),
-                remedy="name the columns of the values with --series, or give other channels",
+                remedy=("name the values with ", Option("series"), ", or give other channels"),
             )
         return Wide(columns, [str(i + 1) for i in range(data.channels)])
     layout = named_channels(columns) if table.header else None

@@ -30,7 +30,7 @@ from unspool.data.read.picture import Picture
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.data.read.sound import ENDINGS as SOUNDS
 from unspool.data.read.sound import Sound
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError, DataError, Option
 from unspool.io.files import open_regular
 
 LIST_SUFFIXES = (".csv", ".tsv", ".jsonl", ".txt")  # of tables that may list files
@@ -262,7 +262,7 @@ def several_tables(path: str, plural: str, tables: Sequence[Path]) -> DataError:
     """The error of a folder in which several tables name files."""
     by_part = {PARTS.get(table.stem.lower(), ""): table for table in tables}
     remedy = f"name the one to read, such as {by_part.get('train', tables[0])}"
-    remedy += ", and others with --valid and --test" if "train" in by_part else ""
+    remedy += f", and others with {Option('valid', 'test')}" if "train" in by_part else ""
     names = ", ".join(table.name for table in tables)
     return DataError(f"holds several tables of {plural} ({names})", where=path, remedy=remedy)
 

@@ -26,7 +26,7 @@ from unspool.data.read.picture import Picture, as_picture, is_pillow
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.data.read.recording import Recording, is_numeric
 from unspool.data.read.table import Table
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 
 LISTING = ("to_list", "to_pylist", "tolist")  # how a Series or an array gives a list
 STEPS = 100  # how often the share that has been read is reported
@@ -229,7 +229,7 @@ def _texts_and_labels(name: str, texts: Any, labels: Any) -> Columns:
         raise DataError(
             "labels are given with a list of texts, and this has columns",
             where=texts if isinstance(texts, str | Path) else name,
-            remedy="name the column of the labels with --label",
+            remedy=("name the column of the labels with ", Option("label")),
         )
     if isinstance(labels, str):
         raise DataError(

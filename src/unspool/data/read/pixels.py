@@ -26,7 +26,7 @@ from unspool.data.read.media import IMAGE
 from unspool.data.read.npy import array_shapes, image_arrays, read_array
 from unspool.data.read.picture import MOST_PIXELS, Picture
 from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
-from unspool.errors import DataError
+from unspool.errors import DataError, Option, Setting
 
 NAMES = ("image", "images", "x", "data", "pixels", "x_train")
 
@@ -88,9 +88,9 @@ class Pixels(Reader):
         self.remark = f"{self.array!r} of shape {shape} and type {shapes[self.array].dtype}"
         if others := [name for name in fitting if name != self.array]:
             shown = ", ".join(f"{name} ({shapes[name].shape[0]:,})" for name in others)
-            self.remark += f", other images not read: {shown} (--series names an array)"
+            self.remark += f", other images not read: {shown} ({Option('series')} names an array)"
         if len(shape) == 3 and data.input == "auto":
-            self.remark += " (--set input=series where it holds series of numbers)"
+            self.remark += f" ({Setting(input='series')} where it holds series of numbers)"
 
     @property
     def options(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from unspool.data.read.reader import (
     Shape,
     refuse_empty,
 )
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 
 MARK = "__label__"  # before every label in fastText's format
 
@@ -198,7 +198,7 @@ class Folder(Reader):
         return DataError(
             f"the folder's files are named like splits, not like labels ({', '.join(names)})",
             where=Path(self.files[0].name).parent,
-            remedy="name the training file, and the others with --valid and --test",
+            remedy=("name the training file, and the others with ", Option("valid", "test")),
         )
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from unspool.data.values import FIRST_DAY, ISO, LAST_DAY, is_missing, seconds
-from unspool.errors import DataError
+from unspool.errors import DataError, Option, Setting
 
 NUMERIC = "biuf"  # kinds of dtypes
 LARGEST = float(np.finfo(np.float32).max)
@@ -190,7 +190,7 @@ class Parser:
     option   by which other columns are named
     """
 
-    def __init__(self, names: Sequence[str], option: str = "--series") -> None:
+    def __init__(self, names: Sequence[str], option: str = "series") -> None:
         self.names, self.option = names, option
 
     def values(self, cells: Sequence[Any], where: str) -> list[float]:
@@ -215,8 +215,10 @@ class Parser:
                 f"column {self.names[column]!r} holds no number",
                 where=where,
                 got=cell,
-                remedy="mend it, leave the cell empty as a gap, or name the columns of the values"
-                f" with {self.option}",
+                remedy=(
+                    "correct it, empty the cell, or name the values with ",
+                    Option(self.option),
+                ),
             )
         return number
 
@@ -235,7 +237,12 @@ def parse_time(cell: Any, column: str, where: str, form: str | None = None) -> f
             f"column {column!r} holds no time",
             where=where,
             got=cell,
-            remedy=f"write {known}; --set date_format=%d/%m/%Y names another format, --time none"
-            " does without",
+            remedy=(
+                f"write {known}; ",
+                Setting(date_format="%d/%m/%Y"),
+                " names another format, ",
+                Option(time="none"),
+                " does without",
+            ),
         )
     return time

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 import numpy as np
 
 from unspool.data.read.files import unreadable
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 
 WAV = (".wav", ".wave")
 OTHERS = (".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au")  # by soundfile
@@ -174,7 +174,7 @@ def wav_form(file: BinaryIO, name: str, *, piped: bool = False) -> Form:
             "is no WAV file" + ("" if piped else ", though it is named like one"),
             where=name,
             got=f"it begins with {head[:8]!r}",
-            remedy="give samples without a header with --pcm RATE, other formats through a decoder"
+            remedy=("for samples without a header use ", Option(pcm="RATE"), ", else a decoder")
             if piped
             else "give it the ending of its format, or save it as WAV",
         )

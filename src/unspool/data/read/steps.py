@@ -16,7 +16,7 @@ from unspool.data.read.layout import DEEP_SAMPLE, Long
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.data.read.recording import Parser, Recording, parse_time
 from unspool.data.read.table import Table
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 
 SERIES = "series"
 
@@ -186,8 +186,13 @@ class StepRows(Reader):
                 f"the time in column {name!r} {how}",
                 where=self._where(row),
                 got=cell,
-                remedy="sort the rows of each recording by time and keep one of each, name another"
-                " column with --id or --time, or --time none does without",
+                remedy=(
+                    "sort each recording by time, without repetitions; name its columns with ",
+                    Option("id", "time"),
+                    "; ",
+                    Option(time="none"),
+                    " keeps the order of the rows",
+                ),
             )
         recording.times.append(time)
 
@@ -218,8 +223,12 @@ class StepRows(Reader):
                 f" {self._name(recording)!r}",
                 where=self.table.where(recording.lines[step], file=recording.file),
                 got=values[step],
-                remedy="give a recording one value, name the recordings with --id, or choose with"
-                " --task what learns a label a step",
+                remedy=(
+                    "give a recording one value, name the recordings with ",
+                    Option("id"),
+                    ", or choose a task of labels a step with ",
+                    Option("task"),
+                ),
             )
         return values[0]
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unspool.data.read.recording import Recording
-from unspool.errors import DataError
+from unspool.errors import DataError, Setting
 
 CHANNELS = ("dx", "dy", "pen up")
 LAYOUTS = ("points", "axes", "offsets")
@@ -72,7 +72,9 @@ class Layout(NamedTuple):
             return {"points": "", "axes": " as lists of x and y", "offsets": " as offsets"}[
                 self.name
             ] + more
-        return " as points (--set stroke_layout=axes where they are lists of x and y)" + more
+        return (
+            f" as points ({Setting(stroke_layout='axes')} where they are lists of x and y)" + more
+        )
 
 
 def find_layout(sample: Sequence[Any]) -> Layout | None:
@@ -167,8 +169,11 @@ def numbers(raw: Any, what: str, where: str) -> np.ndarray:
             f"{what} is no list of points",
             where=where,
             got=raw,
-            remedy="give strokes as [[[x, y], ...], ...]; --set stroke_layout=axes reads lists of x"
-            " and y",
+            remedy=(
+                "give strokes as [[[x, y], ...], ...]; ",
+                Setting(stroke_layout="axes"),
+                " reads lists of x and y",
+            ),
         )
     return array
 
@@ -213,7 +218,7 @@ def lines_of_offsets(raw: Any, where: str) -> list[np.ndarray]:
             "offsets are rows of dx, dy and pen up",
             where=where,
             got=f"rows of {offsets.shape[1]}",
-            remedy="give three numbers a row, or another --set stroke_layout",
+            remedy=("give three numbers a row, or another ", Setting("stroke_layout")),
         )
     refuse_wild(offsets, "the drawing", where)
     pens = offsets[:, 2]
@@ -223,7 +228,7 @@ def lines_of_offsets(raw: Any, where: str) -> list[np.ndarray]:
             f"pen up is 0 or 1, and at point {at + 1} it is neither",
             where=where,
             got=pens[at],
-            remedy="mend it, or name another --set stroke_layout",
+            remedy=("correct it, or name another ", Setting("stroke_layout")),
         )
     xy = np.cumsum(offsets[:, :2], 0)
     return np.split(xy, np.flatnonzero(pens[:-1]) + 1)

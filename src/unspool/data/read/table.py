@@ -2,7 +2,7 @@
 
 table = open_table("reviews.csv", data)
 print(table.summary)                                # reviews.csv: CSV
-text = table.column("review", option="--text")
+text = table.column("review", option="text")
 for (value,), line in table.rows([text]):           # as often as needed, in constant memory
     ...
 """
@@ -28,7 +28,7 @@ from unspool.data.read.json_lines import no_field
 from unspool.data.read.media import Medium, find_media
 from unspool.data.read.plain import LongText
 from unspool.data.read.reader import Column, Reader, Row, Shape
-from unspool.errors import DataError, choose, nearest
+from unspool.errors import DataError, Option, choose, nearest
 
 
 @dataclass
@@ -116,15 +116,15 @@ class Table:
             raise DataError(
                 f"there is no column {requested}, only {len(names)}",
                 where=where,
-                remedy=f"columns are numbered from 1; choose another with {option}",
+                remedy=("columns are numbered from 1; choose another with ", Option(option)),
             )
         near = nearest(requested, names)
         raise DataError(
             f"there is no column {requested!r} among {', '.join(names)}",
             where=where,
-            remedy=f"did you mean {option} {near}?"
+            remedy=("did you mean ", Option(**{option: near}), "?")
             if near
-            else f"choose one of them with {option}",
+            else ("choose one of them with ", Option(option)),
         )
 
     def several(self, requested: str, *, option: str) -> list[Column]:
@@ -135,7 +135,7 @@ class Table:
         columns = [self.column(name, option=option) for name in listed_names(requested)]
         if not columns:
             raise DataError(
-                f"{option} names no column",
+                (Option(option), " names no column"),
                 where=self.name,
                 got=requested,
                 remedy=f"choose from {', '.join(column.name for column in self.columns)}",
@@ -146,7 +146,7 @@ class Table:
                     "a column is named twice",
                     where=self.name,
                     got=column.name,
-                    remedy=f"name each one once with {option}",
+                    remedy=("name each one once with ", Option(option)),
                 )
         return columns
 
@@ -266,7 +266,7 @@ def _open_parallel(path: str, paths: Sequence[str], data: DataConfig) -> Table:
         raise DataError(
             f"two files of pairs are read as lines, not as {data.format}",
             where=path,
-            remedy="name one file, or leave out --format",
+            remedy=("name one file, or leave out ", Option("format")),
         )
     files = []
     for name in paths:

@@ -60,8 +60,8 @@ def plan_questions(table: Table, data: DataConfig, *, named: bool, outputs: bool
         if not outputs:
             return marked_plan(table)
         return refuse(table, "questions and contexts are columns of a table") if named else None
-    question = column_of(table, data.text_pair, "--text-pair", QUESTIONS)
-    context = column_of(table, data.text, "--text", CONTEXTS)
+    question = column_of(table, data.text_pair, "text_pair", QUESTIONS)
+    context = column_of(table, data.text, "text", CONTEXTS)
     if question is None or context is None or question == context:
         if not outputs and is_marked(table):
             return marked_plan(table)
@@ -73,7 +73,7 @@ def plan_questions(table: Table, data: DataConfig, *, named: bool, outputs: bool
     if not outputs:
         convert = Conversion("questions", texts_alone)
         return Plan("answer", table, columns, FIT, f"{about} -> answer", convert, settings)
-    answer = column_of(table, data.label, "--label", ANSWERS)
+    answer = column_of(table, data.label, "label", ANSWERS)
     start = known([column for column in table.columns if column not in (question, context)], STARTS)
     if answer is None and start is None:
         return refuse(table, "has no column of the answers, which answer needs") if named else None

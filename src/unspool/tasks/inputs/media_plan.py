@@ -62,12 +62,12 @@ def media_column(table: Table, data: DataConfig, medium: Medium) -> Column | Non
     requested = data.input == medium.name
     columns = table.columns
     if data.series is not None:
-        columns = table.several(data.series, option="--series")
+        columns = table.several(data.series, option="series")
     values = _column_of_values(table, columns, medium, requested=requested, data=data)
     if values is not None:
         return values
     if requested and data.series is not None:
-        return table.column(data.series, option="--series")
+        return table.column(data.series, option="series")
     for column in columns:
         names = column.profile.strings
         if names and sum(map(medium.named, names)) > 0.9 * len(names):
@@ -196,9 +196,9 @@ def answer_column(
         if of_texts and not named and (target == "caption") != (requested in medium.described):
             return None
         if target == "caption":
-            answer = joined(table.several(requested, option="--text"))
+            answer = joined(table.several(requested, option="text"))
         else:
-            answer = table.column(requested, option=f"--{'text' if of_texts else 'label'}")
+            answer = table.column(requested, option="text" if of_texts else "label")
         return answer, f"{target} in {answer.name!r}"
     if (data.label if of_texts else data.text) is not None:
         return None

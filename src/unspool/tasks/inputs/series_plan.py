@@ -169,14 +169,14 @@ def find_series(
     )
     requested = None
     if data.label is not None and not by_path and target is not None:
-        requested = joined(table.several(data.label, option="--label"))
+        requested = joined(table.several(data.label, option="label"))
     guess = guess_label(table, data, target) if requested is None and not by_path else None
     if words and guess is not None and guess.profile.is_numbers:
         guess = None
     label = requested or guess
     taken = [] if label is None else list(label.members)
     taken += [] if (split := split_column(table, data)) is None else [split]
-    static = table.several(data.static, option="--static") if data.static else []
+    static = table.several(data.static, option="static") if data.static else []
     taken += static
     layout = find_layout(
         table, data, taken, steps=target == "tags" and named, continued=words and named
@@ -223,7 +223,7 @@ def long_series(
             [reader.columns[1 + reader.others.index(column)] for column in label.members]
         )
     elif data.label is not None:
-        label = steps.column(data.label, option="--label")
+        label = steps.column(data.label, option="label")
     elif reader.paths and reader.paths[0][0] == "folder":
         label = next(column for column in reader.columns if column.name == "folder")
     if layout.id is not None:

@@ -40,7 +40,7 @@ def find_strokes(table: Table, data: DataConfig) -> Drawn | None:
         return None
     requested = data.input == "strokes"
     if data.series is not None:
-        columns = [table.column(data.series, option="--series")]
+        columns = [table.column(data.series, option="series")]
         if not requested and plain(columns[0].name) not in NAMES and not nested(columns[0]):
             return None
     else:
@@ -120,7 +120,7 @@ def find_label(table: Table, data: DataConfig, drawn: Drawn, target: Target) -> 
     if target == "text":
         return find_text(table, data, drawn)
     if data.label is not None:
-        return table.column(data.label, option="--label")
+        return table.column(data.label, option="label")
     rest = [column for column in table.columns if column != drawn.column]
     label = guess_label(table, data, target)
     if label is None or label == drawn.column:
@@ -131,7 +131,7 @@ def find_label(table: Table, data: DataConfig, drawn: Drawn, target: Target) -> 
 def find_text(table: Table, data: DataConfig, drawn: Drawn) -> Column | None:
     """The column of what was written."""
     if data.text is not None:
-        return table.column(data.text, option="--text")
+        return table.column(data.text, option="text")
     text = known([column for column in table.columns if column != drawn.column], TEXTS)
     words = [] if text is None else [v for v in text.sample if v is not None]
     return text if words and all(isinstance(value, str) for value in words) else None

@@ -66,11 +66,11 @@ def _columns(table: Table, data: DataConfig, *, outputs: bool) -> Plan:
         )
     assert isinstance(table.reader, Conll)
     first, last = table.reader.word_and_tag
-    words = table.column(data.text or first, option="--text")
+    words = table.column(data.text or first, option="text")
     summary = f"{table.summary}, words in column {words.name}"
     if not outputs:
         return Plan("tag", table, {"words": words}, FIT, summary)
-    tags = table.column(data.label or last, option="--label")
+    tags = table.column(data.label or last, option="label")
     if words.number == tags.number:
         raise DataError(
             f"the words and the tags are the same column {words.name}",
@@ -84,7 +84,7 @@ def _columns(table: Table, data: DataConfig, *, outputs: bool) -> Plan:
 def _fields(table: Table, data: DataConfig, *, named: bool, outputs: bool) -> Plan | None:
     sure = named and outputs
     if sure:
-        for requested, option in ((data.text, "--text"), (data.label, "--label")):
+        for requested, option in ((data.text, "text"), (data.label, "label")):
             if requested is not None:
                 table.column(requested, option=option)
     lists = [column for column in table.columns if isinstance(column.sample[0], list)]

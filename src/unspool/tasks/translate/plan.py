@@ -131,7 +131,7 @@ def _choose(table: Table, data: DataConfig, pair: tuple[int, int] | None) -> tup
     where = table.where(table.reader.first_line)
     requested = [
         None if name is None else table.column(name, option=option)
-        for name, option in ((data.source, "--source"), (data.target, "--target"))
+        for name, option in ((data.source, "source"), (data.target, "target"))
     ]
     source, target = requested
     if source is None or target is None:
