@@ -32,7 +32,7 @@ from unspool.training.tensors import load_tensors, save_tensors
         ("a.txt", " \n\n", ["a.txt: the file is empty", "Name a file that holds text"]),
         ("a.csv", "text,label\n", ["a.csv: the table has a header and no rows", "Add rows"]),
         ("a.csv", "text,label\n" + "good film,pos\n" * 20, ["a.csv: all rows have the same label",
-         "got 'pos'", "Add rows of another class"]),
+         "got 'pos'", "Name another column with --label"]),
         ("a.csv", TABLE + "good, not bad,pos\n", ["a.csv:26: expected 2 columns, found 3",
          "Quote fields"]),
         ("a.csv", TABLE + '"never closed,pos\n', ["a.csv:26: a quote is opened and never closed",
@@ -48,7 +48,7 @@ from unspool.training.tensors import load_tensors, save_tensors
          ["a.jsonl:2: field 'label' is no label", "--label"]),
         ("a.csv", TABLE.encode() + "caf\xe9,pos\n".encode("latin-1"), ["a.csv:26: not valid utf-8"
          " (byte 0xe9)", "--encoding cp1252"]),
-        ("a.csv", TABLE + "a\0b,pos\n", ["a.csv:26: holds a NUL", "Is it a binary file?"]),
+        ("a.csv", TABLE + "a\0b,pos\n", ["a.csv:26: holds a NUL", "Is it binary?"]),
         ("a.csv.gz", gzip.compress(TABLE.encode())[:-20],
          ["a.csv.gz: the compressed file is damaged", "Copy or download it again"]),
         ("a.csv.gz", TABLE, ["a.csv.gz: is called .gz but is not such a file", "Rename it"]),

@@ -306,7 +306,7 @@ def test_what_cannot_be_forecast(loads, tmp_path, settings, message) -> None:
 def test_a_season_that_is_not_known(tmp_path) -> None:
     path = tmp_path / "plain.csv"
     path.write_text("t,load\n" + "".join(f"{t},{x:.3f}\n" for t, x in enumerate(wave(100))))
-    with pytest.raises(DataError, match=r"how many steps ahead is not known. Say it with horizon="):
+    with pytest.raises(DataError, match=r"how many steps ahead is not known. Give horizon="):
         unspool.train(path, task="forecast", out=tmp_path / "run", **SMALL)
     notes: list[str] = []
     unspool.train(

@@ -170,7 +170,7 @@ def test_lines_of_fasttext(plan) -> None:
     [
         (cells(","), {"multilabel": False, "label_separator": ","}, "cells cannot be split"),
         (flags(), {"label": "war,drama", "multilabel": False}, "one label a row has one column"),
-        (flags(), {"label": "war,drana"}, "no column 'drana'.*did you mean --label drama"),
+        (flags(), {"label": "war,drana"}, "no column 'drana'.*did you mean label=\"drama\""),
         (flags(), {"label": "war,war"}, "a column is named twice; got 'war'"),
         (flags(), {"label": "text,war"}, "data.csv:2: column 'text' holds neither 0 nor 1"),
     ],
