@@ -38,8 +38,12 @@ def nodes(module: str) -> list[ast.AST]:
 
 
 def strings(module: str) -> set[str]:
-    constants = (node.value for node in nodes(module) if isinstance(node, ast.Constant))
-    return {value for value in constants if isinstance(value, str)}
+    """All but the values of options, which are the words of a message."""
+    options = [node for node in nodes(module) if isinstance(node, ast.Call)]
+    options = [node for node in options if getattr(node.func, "id", "") == "Option"]
+    worded = {id(keyword.value) for node in options for keyword in node.keywords}
+    constants = [node for node in nodes(module) if isinstance(node, ast.Constant)]
+    return {n.value for n in constants if isinstance(n.value, str) and id(n) not in worded}
 
 
 def names(module: str) -> set[str]:
