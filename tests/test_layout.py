@@ -12,7 +12,7 @@ from pathlib import Path
 
 from every_field import field_classes
 from unspool.tasks import TASKS
-from unspool.tasks.reading import Reading
+from unspool.tasks.reading import AnswerView, InputView
 
 ROOT = Path(__file__).parents[1] / "src" / "unspool"
 MODULES = {str(path.relative_to(ROOT)): path for path in sorted(ROOT.rglob("*.py"))}
@@ -21,13 +21,13 @@ COLUMN_NAMES = "data/read/columns.py"  # a file may have a column with such a na
 FOR_A_FIELD = ("tasks/", "data/fields/", "nn/inputs.py", "embed/", "topic_model/")
 
 
-def readings(kind: type = Reading) -> Iterator[str]:
+def views(kind: type) -> Iterator[str]:
     for sub in kind.__subclasses__():
         yield sub.__name__
-        yield from readings(sub)
+        yield from views(sub)
 
 
-TASK_CLASSES = {kind.__name__ for kind in TASKS.values()} | set(readings())
+TASK_CLASSES = {kind.__name__ for kind in TASKS.values()} | {*views(InputView), *views(AnswerView)}
 TASK_NAMES = set(TASKS) - {"answer"}  # every model gives answers, whatever its task
 FIELD_CLASSES = {kind.__name__ for kind in field_classes()}
 

@@ -66,9 +66,9 @@ def test_reasons_are_drawn_below_the_spectrum(spoken, call) -> None:
     item = field.recording(str(call), "call")
     reading = spoken.task.reading(spoken.model, item)
     why = explain(reading, deletions=False)
-    figure = saliency_over_time(field.curves(item), why, reading.token_spans)
+    figure = saliency_over_time(field.curves(item), why, reading.input.token_spans)
     _, bars, below = figure.axes[:3]
-    assert len(bars.patches) == len(reading.tokens) == -(-len(item) // 3)
+    assert len(bars.patches) == len(reading.input.tokens) == -(-len(item) // 3)
     assert bars.patches[0].get_width() == 3
     assert below.get_xlabel() == "seconds"
     shown = [text.get_text() for text in below.get_yticklabels()]

@@ -149,16 +149,18 @@ def test_looking_answers(made) -> None:
     reading = task.reading(model, item)
     with torch.inference_mode():
         scores = reading.run(2)  # (copies, P, C)
-    assert scores.shape[:2] == (2, len(reading.asked))
+    assert scores.shape[:2] == (2, len(reading.answer.steps))
     torch.testing.assert_close(scores[0], scores[1], rtol=1e-5, atol=1e-5)
-    assert all(isinstance(reading.name(answer), str) for answer in reading.chosen(scores[0]))
+    assert all(
+        isinstance(reading.answer.name(answer), str) for answer in reading.answer.chosen(scores[0])
+    )
     found = trace(task, model, item)
-    assert found.tokens == list(reading.network_tokens)
+    assert found.tokens == list(reading.input.network_tokens)
     if task.answer is None:
         with pytest.raises(ConfigError, match="no answers to ask for reasons"):
             explain(reading)
     else:
-        assert len(explain(reading).tokens) == len(reading.tokens)
+        assert len(explain(reading).tokens) == len(reading.input.tokens)
 
 
 def test_two_threads_one_of_them_tapped(made) -> None:

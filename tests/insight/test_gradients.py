@@ -139,7 +139,7 @@ def test_the_gradient_of_an_answer_at_every_state(name) -> None:
     found = state_gradients(reading, model, 0, 3 if "translate" in name else 1)
     assert len(found) == (4 if name == "classify-lstm" else 2)
     for own in found:
-        assert own.norms.shape == (len(reading.tokens),)
+        assert own.norms.shape == (len(reading.input.tokens),)
         assert own.norms.max() > 0
 
 

@@ -59,13 +59,13 @@ def test_the_start_and_the_contributions_make_up_the_answer(name) -> None:
 def test_as_captum(name, method) -> None:
     captum = pytest.importorskip("captum.attr")
     reading = read(*make(name), TEXT)
-    step, answer = reading.default_step(), 3 if name == "tag-bilstm" else 2
-    found = explain(reading, answer=reading.name(answer), method=method, deletions=False)
+    step, answer = reading.answer.default_step(), 3 if name == "tag-bilstm" else 2
+    found = explain(reading, answer=reading.answer.name(answer), method=method, deletions=False)
     vectors = Vectors(reading)
 
     def log_odds(x: torch.Tensor) -> torch.Tensor:
-        with changed(reading.network, always(x)):
-            return reading.explained(reading.run(len(x)), step, answer)
+        with changed(reading.input.network, always(x)):
+            return reading.answer.explained(reading.run(len(x)), step, answer)
 
     x, baseline = (own.float()[None] for own in (vectors.x, vectors.baseline))
     if method == "integrated":
@@ -82,21 +82,22 @@ def test_as_captum(name, method) -> None:
 def test_without_a_token_is_the_text_without_it(name) -> None:
     task, model = make(name)
     reading = task.reading(model, TEXT)
-    step = 2 if len(reading.asked) > 2 else 0
+    step = 2 if len(reading.answer.steps) > 2 else 0
     found = explain(reading, step=step, method="gradient")
     assert found.deletions
     deletion = found.deletions[0]
-    words = [w for w in TEXT.split() if w != reading.tokens[deletion.token]]
+    words = [w for w in TEXT.split() if w != reading.input.tokens[deletion.token]]
     shorter = task.reading(model, " ".join(words))
     if name.startswith("translate"):
         shorter = reading.without(deletion.token)
-        assert shorter.tokens == [t for t in reading.tokens if t != found.tokens[deletion.token]]
-        assert list(shorter.written) == list(reading.written)
+        removed = found.tokens[deletion.token]
+        assert shorter.input.tokens == [t for t in reading.input.tokens if t != removed]
+        assert list(shorter.answer.tokens) == list(reading.answer.tokens)
     with torch.inference_mode():
         scores = shorter.run()[0]
-    at = reading.moved(step, deletion.token)
-    answer = [reading.name(i) for i in range(scores.shape[1])].index(found.answer)
-    want = float(shorter.values(scores)[at, answer])
+    at = reading.step_without(step, deletion.token)
+    answer = [reading.answer.name(i) for i in range(scores.shape[1])].index(found.answer)
+    want = float(shorter.answer.values(scores)[at, answer])
     assert deletion.answer_value == pytest.approx(want, abs=1e-6)
 
 
@@ -147,8 +148,8 @@ def test_a_long_text_costs_no_more_than_it_may(monkeypatch) -> None:
 @pytest.mark.parametrize("name", ASKED)
 def test_in_float64_the_same(name) -> None:
     reading, alphas = read(*make(name), TEXT), np.array([0.3, 1.0])
-    step = reading.default_step()
-    answer = reading.chosen(reading.run()[0])[step]
+    step = reading.answer.default_step()
+    answer = reading.answer.chosen(reading.run()[0])[step]
     ours, twice = (Vectors(reading, double=double) for double in (False, True))
     for ask in (Vectors.values, Vectors.contributions):
         np.testing.assert_allclose(
@@ -163,7 +164,7 @@ def test_what_float32_cannot_follow_float64_can() -> None:
     reading = task.reading(model, "a b c d e f " * 5)
     single = integrate(Vectors(reading), 0, 0, READ, NARROW)
     assert single.gap > 0.1
-    found = explain(reading, answer=reading.name(0), deletions=False)
+    found = explain(reading, answer=reading.answer.name(0), deletions=False)
     assert found.total == pytest.approx(single.total, abs=1e-4)
     assert found.gap <= 1e-3
 
@@ -190,7 +191,7 @@ def test_a_thread_changes_what_it_reads_itself_alone(name) -> None:
     def scores(own: Tensor | None) -> Tensor:
         if own is None:
             return reading.run()
-        with changed(reading.network, always(own[None])):
+        with changed(reading.input.network, always(own[None])):
             return reading.run()
 
     alone = [scores(own) for own in points]
@@ -200,7 +201,7 @@ def test_a_thread_changes_what_it_reads_itself_alone(name) -> None:
 
     @torch.no_grad()
     def at_once(own: Tensor | None) -> list[Tensor]:
-        with nullcontext() if own is None else changed(reading.network, always(own[None])):
+        with nullcontext() if own is None else changed(reading.input.network, always(own[None])):
             ready.wait()  # every block is open
             found = [reading.run() for _ in range(5)]
             ready.wait()
@@ -257,7 +258,7 @@ def test_of_a_sentence_the_first_tagged_word_is_asked_about() -> None:
     outside = task.labels.index("O")
     bias = model.scores.linear.bias.detach()
     bias[outside] = 100
-    lengths = [len(token) for token in reading.tokens]
-    assert lengths[reading.default_step()] == max(lengths)
+    lengths = [len(token) for token in reading.input.tokens]
+    assert lengths[reading.answer.default_step()] == max(lengths)
     bias[outside] = -100
-    assert explain(reading, deletions=False).step == reading.default_step() == 0
+    assert explain(reading, deletions=False).step == reading.answer.default_step() == 0

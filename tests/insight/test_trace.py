@@ -44,9 +44,9 @@ def test_traced_as_untraced(name) -> None:
     found = trace(task, model, TEXT)
     with torch.inference_mode():
         plain = reading.run()[0]
-    assert len(plain) == len(reading.asked) == len(found.choices)
+    assert len(plain) == len(reading.answer.steps) == len(found.choices)
     chances = [torch.from_numpy(x).softmax(-1) for x in (found.scores, plain.numpy())]
-    same(*chances, 3 * 8, steps=len(reading.tokens))  # of 8 units
+    same(*chances, 3 * 8, steps=len(reading.input.tokens))  # of 8 units
     assert not recorded()
 
 
@@ -90,7 +90,7 @@ def test_gates_of_an_lstm_by_hand() -> None:
     task, model = make("classify-lstm")
     found = trace(task, model, TEXT)
     cell = model.encoder.network.cells()[0][0]
-    x = model.encoder.input.embedding.weight.detach()[task.reading(model, TEXT).ids].numpy()
+    x = model.encoder.input.embedding.weight.detach()[task.reading(model, TEXT).input.ids].numpy()
     W, U, b = (p.detach().numpy() for p in (cell.W, cell.U, cell.b))
     h = c = np.zeros(8)
     for t in range(len(x)):
@@ -107,7 +107,7 @@ def test_gates_of_a_gru_by_hand() -> None:
     task, model = make("classify-gru")
     found = trace(task, model, TEXT)
     cell = model.encoder.network.cells()[0][1]  # the one that reads backwards
-    x = model.encoder.input.embedding.weight.detach()[task.reading(model, TEXT).ids].numpy()
+    x = model.encoder.input.embedding.weight.detach()[task.reading(model, TEXT).input.ids].numpy()
     W, U, b, b_hn = (p.detach().numpy() for p in (cell.W, cell.U, cell.b, cell.b_hn))
     h = np.zeros(8)
     for t in reversed(range(len(x))):
@@ -127,7 +127,7 @@ def test_gates_of_a_peephole_lstm_by_hand() -> None:
     for P in (cell.P_i, cell.P_f, cell.P_o):
         P.data.uniform_(-1, 1)
     found = trace(task, model, TEXT)
-    x = model.encoder.input.embedding.weight.detach()[task.reading(model, TEXT).ids].numpy()
+    x = model.encoder.input.embedding.weight.detach()[task.reading(model, TEXT).input.ids].numpy()
     W, U, b, P_i, P_f, P_o = (
         p.detach().numpy() for p in (cell.W, cell.U, cell.b, cell.P_i, cell.P_f, cell.P_o)
     )
@@ -151,8 +151,8 @@ def test_a_source_that_is_read_backwards_is_shown_in_its_order() -> None:
     task, model = make("translate-seq2seq")
     reading, found = task.reading(model, TEXT), trace(task, model, TEXT)
     with torch.inference_mode():
-        lengths = torch.tensor([len(reading.ids)])
-        memory = model.encoder(reading.rows([reading]), lengths).outputs
+        lengths = torch.tensor([len(reading.input.ids)])
+        memory = model.encoder(reading.input.batch([reading.input])[0], lengths).outputs
     np.testing.assert_allclose(values(found, "hidden_state", 2), memory[0], atol=1e-6)
 
 
@@ -248,23 +248,23 @@ def test_of_a_long_text_the_window_is_read_again(tmp_path) -> None:
 def test_words_outside_of_the_vocabulary_are_shown_and_marked(name) -> None:
     task, model = make(name)
     reading = task.reading(model, "a zebra b quagga")
-    assert [token for token in reading.tokens if token not in ("(cls)", "</s>", "<s>")] == [
+    assert [token for token in reading.input.tokens if token not in ("(cls)", "</s>", "<s>")] == [
         "a", "‹zebra›", "b", "‹quagga›",
     ]  # fmt: skip
-    assert trace(task, model, "a zebra b quagga").tokens == reading.tokens
+    assert trace(task, model, "a zebra b quagga").tokens == reading.input.tokens
     found = explain(reading, deletions=False, method="gradient")
     assert "‹ ›: not in the vocabulary, the model reads <unk>" in found.lines()
 
 
 def test_a_masked_text_with_unknown_words() -> None:
     reading = read(*make("pretrain-transformer"), "zebra <mask> b quagga <mask>")
-    assert reading.tokens == ["‹zebra›", "<mask>", "b", "‹quagga›", "<mask>"]
+    assert reading.input.tokens == ["‹zebra›", "<mask>", "b", "‹quagga›", "<mask>"]
 
 
 def test_unknown_characters_are_marked_too() -> None:
     task, model = make("generate-gru")
     task.fields[task.input].tokenizer = CharTokenizer(task.tokenizer.vocab)
-    assert task.reading(model, "a€b").tokens == ["a", "‹€›", "b"]
+    assert task.reading(model, "a€b").input.tokens == ["a", "‹€›", "b"]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_every_model_says_something(name) -> None:
     text = "a b <mask> d" if name.startswith("pretrain") else "a b c d"
     reading = task.reading(model, text)
     with torch.no_grad():
-        said = reading.answer_text(reading.run()[0])
+        said = reading.answer.summary(reading.run()[0])
     assert said.answer or said.note
     assert "\n" not in said.answer
 

@@ -38,7 +38,7 @@ def test_the_states_are_those_of_the_model(name) -> None:
     of = subject(name)
     found = answer(of, "states", {"text": TEXT, "step": "0"})
     reading = read(of.task, of.trained, TEXT)
-    names = [reading.name(i) for i in range(reading.run().shape[-1])]
+    names = [reading.answer.name(i) for i in range(reading.run().shape[-1])]
     wanted = state_gradients(reading, of.trained, 0, names.index(found["answer"]))
     first = found["states"][0]
     assert (first["layer"], first["direction"]) == (1, "forwards")

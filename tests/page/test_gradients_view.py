@@ -49,11 +49,11 @@ def test_the_dependence_on_states_is_pythons(look, run_of) -> None:
     page = look("tagger", view="gradients", steps=20, step=2)
     run = load(run_of("tagger"))
     reading = run.subject().read(TEXTS["tagger"])
-    answer = reading.chosen(reading.run()[0])[2]
-    assert page.locator(".view .note strong").inner_text() == reading.name(answer)
+    answer = reading.answer.chosen(reading.run()[0])[2]
+    assert page.locator(".view .note strong").inner_text() == reading.answer.name(answer)
     found = state_gradients(reading, run.model, 2, answer)
     rows = table(page, 1)
-    assert [row[0] for row in rows] == reading.tokens
+    assert [row[0] for row in rows] == reading.input.tokens
     for column, state in enumerate(found, 1):
         shown = [number(row[column]) for row in rows]
         assert shown == pytest.approx(state.norms, rel=0.06, abs=1e-12)

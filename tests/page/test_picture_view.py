@@ -43,18 +43,19 @@ def test_pixels_add_up_and_patches_are_hidden(subject) -> None:
     with torch.no_grad():
         scores = reading.run()
         blank = reading.blank().run()
-    answer_ = reading.chosen(scores[0])[0]
+    answer_ = reading.answer.chosen(scores[0])[0]
     values = pixel_contributions(reading, 0, answer_)
-    total = float(reading.explained(scores, 0, answer_) - reading.explained(blank, 0, answer_))
+    explained, baseline = (reading.answer.explained(x, 0, answer_) for x in (scores, blank))
+    total = float(explained - baseline)
     assert abs(values.sum() - total) < 0.01 * max(1, abs(total))
     hidden = hidden_patches(reading, 0, answer_)
     field = subject.task.input_field
-    covered = reading.vectors.copy()
+    covered = reading.input.vectors.copy()
     at = field.source.pixel_values(np.ones_like(covered)).shape
     covered = field.source.cover(covered, 2 * hidden.side, hidden.side, hidden.side)
-    other = type(reading)(reading.task, reading.model, reading.item, covered)
+    other = reading.with_input(reading.input.changed(vectors=covered))
     with torch.no_grad():
-        wanted = float(reading.values(other.run()[0])[0, answer_])
+        wanted = float(reading.answer.values(other.run()[0])[0, answer_])
     assert hidden.values[2, 1] == pytest.approx(wanted, abs=1e-5)
     assert values.shape == at
 

@@ -160,10 +160,10 @@ def test_a_model_of_windows_reads_the_first(movements, tmp_path: Path) -> None:
                     hidden=8, embedding=8, out=tmp_path / scaling)  # fmt: skip
         item = run.subject().item("1")
         reading = run.task.reading(run.model, item)
-        assert (len(reading.tokens), reading.whole) == (16, len(item))
+        assert (len(reading.input.tokens), reading.input.full_length) == (16, len(item))
         if scaling != "series":
             (alone,) = run.predict([item[:16]])
-            note = reading.answer_text(reading.run()[0].detach()).note
+            note = reading.answer.summary(reading.run()[0].detach()).note
             one = "window 1 of 3, of which a prediction is the mean"
             assert note == f"probability {alone.probability:.4f}; {one}"
 

@@ -231,18 +231,18 @@ def test_word_dropout_hides_words_that_were_written(run, home: Path, monkeypatch
 
 def test_what_look_reads(run, home: Path) -> None:
     reading = run.task.reading(run.model, home / "2.png")
-    assert len(reading.candidates) == 5
-    assert reading.tokens[:5] == ["1,1", "1,2", "1,3", "1,4", "2,1"]
-    weights = reading.alignment()
-    assert weights.shape == (len(reading.written), 16)
+    assert len(reading.answer.candidates) == 5
+    assert reading.input.tokens[:5] == ["1,1", "1,2", "1,3", "1,4", "2,1"]
+    weights = reading.answer.alignment()
+    assert weights.shape == (len(reading.answer.tokens), 16)
     (found,) = run.predict(home / "2.png", Decoding(alignment=True))
-    assert reading.written[:-1] == found.tokens
+    assert reading.answer.tokens[:-1] == found.tokens
     assert weights[:-1] == pytest.approx(found.alignment, abs=1e-4)
     with record(run.model, "decoder.alignment") as trace, torch.no_grad():
         scores = reading.run()
     assert trace["decoder.alignment"][0].numpy() == pytest.approx(weights, abs=1e-4)
     hidden = reading.without(6)
-    assert hidden.target == reading.target
+    assert hidden.answer.target == reading.answer.target
     assert not torch.equal(hidden.run(), scores)
 
 

@@ -89,16 +89,17 @@ def test_the_page_of_features(encoder: Path, tmp_path: Path) -> None:
     image = np.rint(field.source.image(item)).astype(np.uint8)
     assert base64.b64decode(found["pixels"]) == image.tobytes()
     reading = subject.read(kept)
-    vectors = run.task.reading(run.model, item).vectors
-    assert np.allclose(reading.vectors, vectors, atol=1e-3)
+    vectors = run.task.reading(run.model, item).input.vectors
+    assert np.allclose(reading.input.vectors, vectors, atol=1e-3)
     scores, blank = reading.run().detach(), reading.blank().run().detach()
-    chosen = reading.chosen(scores[0])[0]
-    total = float(reading.explained(scores, 0, chosen) - reading.explained(blank, 0, chosen))
+    chosen = reading.answer.chosen(scores[0])[0]
+    explained, baseline = (reading.answer.explained(x, 0, chosen) for x in (scores, blank))
+    total = float(explained - baseline)
     assert abs(sum(map(sum, found["values"])) - total) < 0.01 * max(1, abs(total))
     assert np.shape(found["hidden"]["values"]) == field.source.shape.grid == (2, 2)
     assert found["hidden"]["side"] == 32
     covered = image.astype(np.float32)
     covered[32:, :32] = covered.mean((0, 1))
     scores = run.task.reading(run.model, covered).run().detach()
-    wanted = float(reading.values(scores[0])[0, chosen])
+    wanted = float(reading.answer.values(scores[0])[0, chosen])
     assert found["hidden"]["values"][1][0] == pytest.approx(wanted, abs=1e-5)

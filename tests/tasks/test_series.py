@@ -109,7 +109,7 @@ def test_answers_of_windows_are_merged(tmp_path) -> None:
     np.testing.assert_allclose(list(answer.probabilities.values()), mean, rtol=1e-3)
     reading = run.task.reading(run.model, x[0])
     with torch.inference_mode():
-        shown = reading.answer_text(reading.run()[0]).note
+        shown = reading.answer.summary(reading.run()[0]).note
     assert f"window 1 of {len(windows.first)}, of which a prediction is the mean" in shown
 
 

@@ -118,11 +118,11 @@ def test_summaries_are_neither_empty_nor_longer_than_their_documents(
 
 def test_a_look_names_what_was_copied(run: Run) -> None:
     reading = run.task.reading(run.model, "please note that soon we with qqqq thanks for help that")
-    assert reading.written == ["meeting", "with", "qqqq", "</s>"]
-    assert reading.copied[2].position == 6
+    assert reading.answer.tokens == ["meeting", "with", "qqqq", "</s>"]
+    assert reading.answer.copied[2].position == 6
     scores = reading.run()[0]
     assert scores.exp().sum(-1).tolist() == pytest.approx([1.0] * 4, abs=1e-4)
-    assert reading.name(reading.target[2]) == "qqqq"
+    assert reading.answer.name(reading.answer.target[2]) == "qqqq"
     assert len(reading.without(0).run()[0]) == len(reading.blank().run()[0]) == 4
 
 

@@ -283,7 +283,7 @@ def test_bad_settings(folder) -> None:
 
 
 def test_looking_at_the_lattice(run, new) -> None:
-    lattice = run.task.reading(run.model, run.task.input_field.recording(new, "x")).lattice()
+    lattice = run.task.reading(run.model, run.task.input_field.recording(new, "x")).answer.lattice()
     assert lattice.text == "abca"
     assert [place[0] for place in lattice.places] == list("abca")
     assert np.allclose(lattice.probabilities.sum(1), 1)

@@ -148,19 +148,20 @@ def kind_pictures(
         spectrum_figure,
     )
 
-    name, lattice = item.name or path, reading.lattice()
+    name = item.name or path
+    lattice = reading.answer.lattice() if hasattr(reading.answer, "lattice") else None
     if field.display.form == "frames":
         title = (
             f"{name}: {explanation.answer}, {explanation.measure} {explanation.answer_value:.3f}"
         )
-        values = field.source.pixel_values(explanation.parts[len(reading.before) :])
+        values = field.source.pixel_values(explanation.parts[len(reading.input.before) :])
         shown = field.source.pixels(item)[: len(values)]
-        steps = reading.tokens[len(reading.before) :]
+        steps = reading.input.tokens[len(reading.input.before) :]
         return [("frames", frames_figure(shown, values, steps, title=title))]
     if field.display.pixels:
         pixels = field.source.image(raw)
         values = field.source.shape.spread(
-            explanation.values[len(reading.before) :], pixels.shape[1]
+            explanation.values[len(reading.input.before) :], pixels.shape[1]
         )
         about = (
             f"{explanation.measure} {explanation.answer_value:.3f}"
@@ -168,12 +169,12 @@ def kind_pictures(
             else lattice.text
         )
         figure = image_figure(pixels, values, title=f"{name}: {explanation.answer}, {about}")
-        attended = reading.alignment() if hasattr(reading, "alignment") else None
+        attended = reading.answer.alignment() if hasattr(reading.answer, "alignment") else None
         if attended is None:
             return [("image", figure)]
         maps = attention_maps(field, attended, pixels.shape[1])
-        title = f"{name}: {' '.join(reading.written[:-1])}"
-        words = caption_figure(pixels, maps, reading.written, title=title)
+        title = f"{name}: {' '.join(reading.answer.tokens[:-1])}"
+        words = caption_figure(pixels, maps, reading.answer.tokens, title=title)
         return [("image", figure), ("words", words)]
     if lattice is not None:
         title = f"{name}: {lattice.text}"

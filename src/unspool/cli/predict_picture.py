@@ -37,7 +37,7 @@ def picture_of(run: Run) -> AnswerPicture:
         return AnswerPicture("alignment", alignment)
     if task.looks_ahead:
         return AnswerPicture("continuation", forecast)
-    if hasattr(task.reading_class, "transcript"):
+    if hasattr(task.answer_view, "transcript"):
         return AnswerPicture("lattice", lattice)
     raise ConfigError(
         "--picture is for translations, captions, forecasts and transcripts",
@@ -135,7 +135,7 @@ def lattice(run: Run, item: Any, answer: Any, options: Any) -> Figure:
 
     field: Any = run.task.input_field
     frames = field.recording(item, "the recording")
-    found = run.task.reading(run.model, frames).lattice()
+    found = run.task.reading(run.model, frames).answer.lattice()
     assert found is not None
     title = f"{answer.name}: {answer.text}"
     return lattice_figure(frames, field.source.duration, found, title=title)

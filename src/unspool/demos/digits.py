@@ -163,7 +163,7 @@ def run(write: Callable[[str], None]) -> None:
             write(f"  {token.text}  {token.start:5.2f} s   confidence {token.confidence:.3f}")
         field = trained.task.input_field
         frames = field.recording(new, "new.wav")
-        lattice = trained.task.reading(trained.model, frames).lattice()
+        lattice = trained.task.reading(trained.model, frames).answer.lattice()
     assert lattice is not None
     picture = trained.path / "lattice.png"
     title = f"A new recording: {lattice.text}"

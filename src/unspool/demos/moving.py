@@ -134,5 +134,5 @@ def draw(run: Run, clip: Moving, path: Path) -> None:
     why = explain(reading, deletions=False)
     values = field.source.pixel_values(why.parts)
     title = f"a {clip.shape} moves: {why.answer}, probability {why.answer_value:.3f}"
-    figure = frames_figure(clip.pixels[..., None], values, reading.tokens, title=title)
+    figure = frames_figure(clip.pixels[..., None], values, reading.input.tokens, title=title)
     save_picture(figure, path)

@@ -159,9 +159,9 @@ def run(write: Callable[[str], None]) -> None:
         field = trained.task.input_field
         reading: Any = trained.task.reading(trained.model, item)
         pixels = field.source.image(item)
-        maps = attention_maps(field, reading.alignment(), pixels.shape[1])
+        maps = attention_maps(field, reading.answer.alignment(), pixels.shape[1])
     picture = trained.path / "attention.png"
-    save_picture(caption_figure(pixels, maps, reading.written, title=answer.caption), picture)
+    save_picture(caption_figure(pixels, maps, reading.answer.tokens, title=answer.caption), picture)
     write(f"picture, where each word looked: {picture}")
     write("")
     write("Next:")

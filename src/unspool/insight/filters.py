@@ -70,7 +70,7 @@ def answering(model: nn.Module, reading: Reading, trace: Trace) -> list[Answerin
         readable(reading.task, reading.model)
     except ConfigError:  # of numbers, with more layers or other vectors: there is no one weight
         return sorted(found, key=lambda each: -each.activation)
-    name, tokens = reading.task.input, Tokens(Ragged.of([reading.ids]))
+    name, tokens = reading.task.input, Tokens(Ragged.of([reading.input.ids]))
     part = Part(reading.task.fields, {name: tokens})
     weights, _ = effects(reading.task, reading.model, part)  # (C, K·F)
     best = weights.argmax(0)

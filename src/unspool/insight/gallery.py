@@ -83,12 +83,12 @@ def series_pictures(
     series: Recording, trace: Trace, reading: Reading, why: Saliency | None, ahead: Any = None
 ) -> Named:
     """What a model does with one series; `ahead`: what it expects next."""
-    spans, first = reading.spans, reading.first_step
+    spans, first = reading.input.network_spans, reading.input.first_step
     if ahead is not None:
-        last = first + len(reading.tokens)
+        last = first + len(reading.input.tokens)
         yield "ahead", ahead_figure(series, ahead, why, first=first, last=last)
     elif why is not None:
-        yield "saliency", saliency_over_time(series, why, reading.token_spans)
+        yield "saliency", saliency_over_time(series, why, reading.input.token_spans)
     begin = max(0, first)  # what lies before it is not read
     series = series[begin:]
     spans = [(start - begin, stop - begin) for start, stop in spans]

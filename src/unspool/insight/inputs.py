@@ -34,12 +34,12 @@ class Vectors:
     """
 
     def __init__(self, reading: Reading, *, double: bool = False) -> None:
-        self.reading = reading.doubled() if double else reading
+        self.reading = reading.in_float64() if double else reading
         self.number = torch.float64 if double else torch.float32
-        self.network = self.reading.input_module
+        self.network = self.reading.input.input_module
         self.x, self.size = self._read(self.reading)
         self.baseline = torch.zeros_like(self.x)
-        if isinstance(self.network, Stack) or reading.elements:
+        if isinstance(self.network, Stack) or reading.input.elements:
             self.baseline, _ = self._read(self.reading.blank())
 
     def _read(self, reading: Reading) -> tuple[Tensor, int]:
@@ -48,7 +48,7 @@ class Vectors:
 
     def at(self, alphas: np.ndarray) -> Iterator[Tensor]:
         """x' + α (x - x') for each α, so many at a time as memory is for: (n, T, E)"""
-        rows = rows_at_once(self.size, len(self.x) * self.reading.cost)
+        rows = rows_at_once(self.size, len(self.x) * self.reading.input.step_cost)
         for some in torch.from_numpy(alphas).split(rows):
             points = self.baseline + some[:, None, None] * (self.x - self.baseline)
             yield points.to(self.number)
@@ -60,20 +60,20 @@ class Vectors:
         for points in self.at(alphas):
             with changed(self.network, always(points)):
                 scores = self.reading.run(len(points))
-            found.append(self.reading.explained(scores, step, answer).numpy())
+            found.append(self.reading.answer.explained(scores, step, answer).numpy())
         return np.concatenate(found)
 
     def contributions(self, step: int, answer: int, alphas: np.ndarray) -> np.ndarray:
         """(x - x') · ∂F/∂x at each α: (n) -> (n, T, 1), or where elements have names, of each of
         them: (n, T, E)"""
-        found = []
+        found, elements = [], self.reading.input.elements
         for points in self.at(alphas):
             points.requires_grad_()
             with torch.enable_grad(), changed(self.network, always(points)):
-                value = self.reading.explained(self.reading.run(len(points)), step, answer)
+                value = self.reading.answer.explained(self.reading.run(len(points)), step, answer)
                 (slope,) = torch.autograd.grad(value.sum(), points)
             each = slope.double() * (self.x - self.baseline)
-            found.append((each if self.reading.elements else each.sum(-1, keepdim=True)).numpy())
+            found.append((each if elements else each.sum(-1, keepdim=True)).numpy())
         return np.concatenate(found)
 
 

@@ -59,7 +59,7 @@ def flow_of_run(
         if reading is None
         else seen_by(network, reading)[0].float()
     )
-    if reading is not None and reading.backwards:
+    if reading is not None and reading.input.backwards:
         x = x.flip(0)
     cells = {f"{settings.cell}, this run": cell}
     if what_if:
@@ -111,7 +111,7 @@ def state_gradients(
     if not paths:
         raise not_recurrent()
     with torch.enable_grad(), record(model, *paths) as trace:
-        value = reading.explained(reading.run(), step, answer)
+        value = reading.answer.explained(reading.run(), step, answer)
         steps = [trace.every_step(path) for path in paths]
         every = torch.autograd.grad(
             value.sum(), [s for own in steps for s in own], materialize_grads=True
@@ -119,6 +119,6 @@ def state_gradients(
     found, done = [], 0
     for path, own in zip(paths, steps):
         norms = np.array([float(g.norm()) for g in every[done : done + len(own)]])
-        found.append(StateGradients(path, norms[::-1] if reading.backwards else norms))
+        found.append(StateGradients(path, norms[::-1] if reading.input.backwards else norms))
         done += len(own)
     return found

@@ -29,6 +29,7 @@ NARROW = 2**-14  # stretch whose ends float32 hardly resolves
 CLOSE = 1e-3  # how far their sum may be from F(x) - F(x'), as a share of the latter if that is > 1
 BLANKS = {"": "∅", " ": "␣"}
 PAIRED = 4  # times as far all stretches together, whose errors may cancel out
+IMPOSSIBLE = -500.0  # log odds of an answer that cannot be given, such as a tag that may not follow
 DELETIONS = 20_000  # tokens that are read again, with others left out, for one answer
 
 
@@ -160,43 +161,43 @@ def explain(
     with torch.no_grad():
         scores = reading.run()
         wanted = answer_of(reading, scores[0], step, answer)
-        explained = float(reading.explained(scores, step, wanted))
-    if explained < reading.least:
+        explained = float(reading.answer.explained(scores, step, wanted))
+    if reading.answer.measure != "number" and explained < IMPOSSIBLE:
         raise ConfigError(
             "the model can never give this answer here",
-            got=f"{reading.name(wanted)} at {reading.asked[step]!r}",
+            got=f"{reading.answer.name(wanted)} at {reading.answer.steps[step]!r}",
             remedy="ask about another answer or step",
         )
     found = METHODS[method](reading, step, wanted)
-    unit = reading.unit(wanted)
-    parts = unit * (found.values[::-1] if reading.backwards else found.values)  # (T, 1 or C)
-    parts = parts[: len(reading.tokens)]  # behind a short past a window has padding
-    silent = np.zeros((len(reading.tokens) - len(parts), parts.shape[1]))
+    unit = reading.answer.unit(wanted)
+    parts = unit * (found.values[::-1] if reading.input.backwards else found.values)  # (T, 1 or C)
+    parts = parts[: len(reading.input.tokens)]  # behind a short past a window has padding
+    silent = np.zeros((len(reading.input.tokens) - len(parts), parts.shape[1]))
     parts = np.concatenate([silent, parts])  # a token before all others, which the source has not
-    if reading.elements:  # of several steps that are read as one, each has all of them
-        parts = parts.reshape(len(parts), -1, len(reading.elements)).sum(1)
+    if reading.input.elements:  # of several steps that are read as one, each has all of them
+        parts = parts.reshape(len(parts), -1, len(reading.input.elements)).sum(1)
     values = parts.sum(1)
-    answer_value = float(reading.values(scores[0])[step, wanted])
-    end = answer_value if reading.measure == "number" else explained
+    answer_value = float(reading.answer.values(scores[0])[step, wanted])
+    end = answer_value if reading.answer.measure == "number" else explained
     return Saliency(
         method,
-        reading.text,
-        reading.tokens,
-        reading.asked[step],
+        reading.input.text,
+        reading.input.tokens,
+        reading.answer.steps[step],
         step,
-        reading.name(wanted),
+        reading.answer.name(wanted),
         answer_value,
         values,
         unit * found.total,
         unit * found.gap,
         found.steps,
         deleted(reading, step, wanted, values, scores.numel()) if deletions else [],
-        reading.measure,
+        reading.answer.measure,
         unit,
         end,
         end - unit * found.total if method == "integrated" else None,
-        tuple(reading.elements),
-        parts if reading.elements else None,
+        tuple(reading.input.elements),
+        parts if reading.input.elements else None,
     )
 
 
@@ -262,7 +263,7 @@ def integrate(vectors: Vectors, step: int, answer: int, read: int, narrow: float
     own, steps = gathered(low, high), PIECES * NODES
     total = float(ends[-1] - ends[0])
     close = close_to(total)
-    while steps < min(MOST, read // (len(vectors.x) * vectors.reading.cost)):
+    while steps < min(MOST, read // (len(vectors.x) * vectors.reading.input.step_cost)):
         wrong = own.sum((1, 2)) - rise
         if abs(wrong.sum()) <= close and np.abs(wrong).sum() <= PAIRED * close:
             break
@@ -298,23 +299,23 @@ def deleted(
 ) -> list[Deletion]:
     """What becomes of an answer without each token: of a long text, of those that matter most.
     `size` is the number of scores that one reading makes."""
-    tokens = reading.removable(step)
-    most = max(1, DELETIONS // len(reading.tokens))
+    tokens, view = reading.removable(step), reading.answer
+    most = max(1, DELETIONS // len(reading.input.tokens))
     tokens = sorted(sorted(tokens, key=lambda t: -abs(values[t]))[:most])
-    found, rows = [], rows_at_once(size, len(reading.tokens) * reading.cost)
+    found, rows = [], rows_at_once(size, len(reading.input.tokens) * reading.input.step_cost)
     for first in range(0, len(tokens), rows):
         some = tokens[first : first + rows]
-        scores = reading.together([reading.without(token) for token in some])
+        scores = reading.run_batch([reading.input.without(token) for token in some])
         for token, own in zip(some, scores):
-            p = reading.values(own)[reading.moved(step, token)]
-            found.append(Deletion(token, float(p[answer]), reading.name(reading.best(p, answer))))
+            p = view.values(own)[reading.step_without(step, token)]
+            found.append(Deletion(token, float(p[answer]), view.name(view.best_answer(p, answer))))
     return found
 
 
 def step_of(reading: Reading, step: int | None) -> int:
-    count = len(reading.asked)
+    count = len(reading.answer.steps)
     if step is None:
-        return reading.default_step()
+        return reading.answer.default_step()
     if not 0 <= step < count:
         steps = "is one step" if count == 1 else f"are {count} steps"
         raise ConfigError(
@@ -327,8 +328,8 @@ def step_of(reading: Reading, step: int | None) -> int:
 
 def answer_of(reading: Reading, scores: Tensor, step: int, answer: str | None) -> int:
     if answer is None:
-        return reading.chosen(scores)[step]
-    names = [reading.name(i) for i in range(scores.shape[1])]
+        return reading.answer.chosen(scores)[step]
+    names = [reading.answer.name(i) for i in range(scores.shape[1])]
     if answer not in names:
         raise ConfigError(
             "the model knows no such answer",

@@ -221,35 +221,36 @@ def trace_reading(reading: Reading, task: Task, model: nn.Module, *, top: int = 
     return Trace(
         task.name,
         task.config.model_name,
-        reading.text,
-        list(reading.network_tokens),
-        list(reading.written),
-        reading.whole,
+        reading.input.text,
+        list(reading.input.network_tokens),
+        list(reading.answer.tokens),
+        reading.input.full_length,
         choices(reading, scores, top=top),
-        list(reading.candidates),
+        list(reading.answer.candidates),
         arrays,
         scores.float().numpy(),
-        reading.default_step(),
-        list(reading.copied),
+        reading.answer.default_step(),
+        list(reading.answer.copied),
     )
 
 
 def choices(reading: Reading, scores: Tensor, *, top: int) -> list[Choice]:
     """What the model answers at each step, from scores (P, C)."""
-    p = reading.values(scores)
+    view = reading.answer
+    p = view.values(scores)
     best = p.topk(min(top, p.shape[1]), 1)
     likely = zip(best.values.tolist(), best.indices.tolist())
     return [
         Choice(
             asked,
-            reading.name(answer),
+            view.name(answer),
             float(chances[answer]),
-            [Alternative(reading.name(a), v) for a, v in zip(indices, values)],
-            reading.measure,
-            None if (given := reading.given(chances)) is None else [*map(reading.name, given)],
+            [Alternative(view.name(a), v) for a, v in zip(indices, values)],
+            view.measure,
+            None if (labels := view.accepted(chances)) is None else [*map(view.name, labels)],
         )
         for asked, answer, chances, (values, indices) in zip(
-            reading.asked, reading.chosen(scores), p, likely
+            view.steps, view.chosen(scores), p, likely
         )
     ]
 
@@ -319,7 +320,7 @@ def direction_of(path: str) -> str | None:
 
 def is_turned(path: str, reading: Reading) -> bool:
     """Whether the network of a tap is given the last token first."""
-    own = path.startswith("encoder.") and reading.backwards
+    own = path.startswith("encoder.") and reading.input.backwards
     return own or path.startswith("encoder.backwards.")
 
 

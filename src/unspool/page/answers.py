@@ -76,9 +76,9 @@ def answer_text(subject: Subject, query: Query) -> dict[str, Any]:
     reading = subject.read(query["text"])
     known = subject.known(query["text"])
     return {
-        **reading.answer_text(reading.run()[0])._asdict(),
+        **reading.answer.summary(reading.run()[0])._asdict(),
         "truth": "" if known is None else known.truth,
-        "unknown": list(dict.fromkeys(filter(is_marked, reading.all_tokens))),
+        "unknown": list(dict.fromkeys(filter(is_marked, reading.input.all_tokens))),
     }
 
 
@@ -164,15 +164,15 @@ def states(subject: Subject, query: Query) -> dict[str, Any]:
         scores = reading.run()[0]
     answer = answer_of(reading, scores, step, query["answer"] or None)
     return {
-        "tokens": list(reading.network_tokens),
-        "spans": reading.spans,
-        "whole": reading.whole,
+        "tokens": list(reading.input.network_tokens),
+        "spans": reading.input.network_spans,
+        "whole": reading.input.full_length,
         "starts": starts_of(reading),
-        "asked": list(reading.asked),
+        "asked": list(reading.answer.steps),
         "step": step,
-        "answer": reading.name(answer),
-        "measure": reading.measure,
-        "answer_value": float(reading.values(scores)[step, answer]),
+        "answer": reading.answer.name(answer),
+        "measure": reading.answer.measure,
+        "answer_value": float(reading.answer.values(scores)[step, answer]),
         "states": [
             {
                 "layer": layer_of(own.path),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import copy
 import math
 from itertools import islice
 from typing import Any, NamedTuple
@@ -38,32 +37,29 @@ class Hidden(NamedTuple):
 
 def pixel_contributions(reading: Any, step: int, answer: int) -> np.ndarray:
     """(F, H, W), F frames, one of an image; they add up as those of `explain` do."""
-    field, own = reading.task.input_field, copy.copy(reading)
-    # A convolution makes other steps; its own input are pixels.
-    own.convolved, own.elements = False, ["pixel"] * reading.vectors.shape[1]
-    found = METHODS["integrated"](own, step, answer).values * reading.unit(answer)
-    return field.source.pixel_values(found[-len(reading.vectors) :])
+    vectors, source = reading.input.vectors, reading.task.input_field.source
+    # A convolution makes other steps, but reads pixels itself.
+    pixels = reading.input.changed(convolved=False, elements=["pixel"] * vectors.shape[1])
+    values = METHODS["integrated"](reading.with_input(pixels), step, answer).values
+    return source.pixel_values((values * reading.answer.unit(answer))[-len(vectors) :])
 
 
 @torch.no_grad()
 def hidden_patches(reading: Any, step: int, answer: int) -> Hidden:
     """What becomes of the answer where each patch has the mean colour."""
     field = reading.task.input_field
-    height, width = field.source.pixel_values(reading.vectors).shape[1:]
+    height, width = field.source.pixel_values(reading.input.vectors).shape[1:]
     side = -(-max(height, width) // field.source.patches_across)
 
     def encode(value: Any) -> np.ndarray:
         return field.vectors(field.encode([value]), 0)
 
     values = []
-    covered = field.source.covered(reading.vectors, reading.item, side, encode)
-    rows = rows_at_once(1, len(reading.vectors) * reading.cost)
+    covered = field.source.covered(reading.input.vectors, reading.input.item, side, encode)
+    rows = rows_at_once(1, len(reading.input.vectors) * reading.input.step_cost)
     while steps := list(islice(covered, rows)):
-        readings = [copy.copy(reading) for _ in steps]
-        for hidden, vectors in zip(readings, steps):
-            hidden.vectors = vectors
-        for scores in reading.together(readings):
-            values.append(float(reading.values(scores)[step, answer]))
+        for scores in reading.run_batch([reading.input.changed(vectors=x) for x in steps]):
+            values.append(float(reading.answer.values(scores)[step, answer]))
     return Hidden(side, np.array(values).reshape(-(-height // side), -1))
 
 
@@ -97,11 +93,11 @@ def transcript(subject: Subject, query: Query) -> dict[str, Any]:
     if not writes(subject):
         raise ConfigError("the model transcribes nothing", where=subject.path)
     scores = reading.run()[0].cpu()
-    found = reading.transcript(scores, nbest=NBEST)
+    found = reading.answer.transcript(scores, nbest=NBEST)
     p = scores.exp().double().numpy()
     likely = np.argsort(-p.max(0), kind="stable")[:ROWS]
     kept = [int(i) for i in likely if i != BLANK and p[:, i].max() > LIKELY]
-    rows = [*sorted(kept, key=reading.name), BLANK]
+    rows = [*sorted(kept, key=reading.answer.name), BLANK]
     duration = task.input_field.source.duration
     return {
         "text": found.text,
@@ -116,18 +112,18 @@ def transcript(subject: Subject, query: Query) -> dict[str, Any]:
             for own in found.tokens
         ],
         "candidates": [own._asdict() for own in found.candidates],
-        "rows": [reading.name(i) for i in rows],
+        "rows": [reading.answer.name(i) for i in rows],
         "values": rounded(np.log(np.maximum(p[:, rows].T, FLOOR))),
         "floor": float(np.log(FLOOR)),
         "path": p[:, rows].argmax(1).tolist(),
         "hidden": len([i for i in range(p.shape[1]) if i not in rows]),
-        "spans": reading.spans,
+        "spans": reading.input.network_spans,
     }
 
 
 def writes(subject: Subject) -> bool:
     """Whether the model writes a text where it reads."""
-    return subject.model is not None and hasattr(subject.task.reading_class, "transcript")
+    return subject.model is not None and hasattr(subject.task.answer_view, "transcript")
 
 
 MOST_POINTS = 1500  # points
@@ -250,19 +246,19 @@ def picture(subject: Subject, query: Query) -> dict[str, Any]:
     hidden = hidden_patches(reading, step, answer)
     pixels = field.source.pixels(subject.item(query["text"]))
     pixels = (pixels if pixels.ndim == 4 else pixels[None])[: len(values)]
-    alignment = getattr(reading, "alignment", lambda: None)()
+    alignment = getattr(reading.answer, "alignment", lambda: None)()
     return {
         "size": list(pixels.shape),
         "pixels": base64.b64encode(as_bytes(pixels)).decode(),
         "values": [np.round(own, 6).ravel().tolist() for own in values],
         "frames": [float(own.sum()) for own in values],
         "hidden": {"side": hidden.side, "values": hidden.values.round(6).tolist()},
-        "asked": list(reading.asked),
+        "asked": list(reading.answer.steps),
         "step": step,
-        "answer": reading.name(answer),
-        "measure": reading.measure,
-        "answer_value": float(reading.values(scores)[step, answer]),
-        "written": list(reading.written),
+        "answer": reading.answer.name(answer),
+        "measure": reading.answer.measure,
+        "answer_value": float(reading.answer.values(scores)[step, answer]),
+        "written": list(reading.answer.tokens),
         "attention": None if alignment is None else over_pixels(field, alignment, pixels.shape),
         **gates(frames_read(subject, reading), query.number("layer", least=1, most=1000)),
     }

@@ -129,7 +129,7 @@ def _tokens(subject: Subject, text: str, side: str, known: Callable[[str], bool]
     if not text.strip():
         return []
     reading = subject.read(text)
-    own = reading.all_tokens if side == "read" else reading.written
+    own = reading.input.all_tokens if side == "read" else reading.answer.tokens
     return list(dict.fromkeys(t if known(t) or is_marked(t) else UNK for t in own if t != CLS))
 
 

@@ -32,18 +32,18 @@ def shown_input(subject: Subject, query: Query) -> dict[str, Any]:
     field, known = subject.task.input_field, subject.known(query["text"])
     reading = subject.read(query["text"])
     bands = []
-    if reading.asked is reading.tokens:
+    if reading.answer.per_token:
         with torch.no_grad():
-            found = reading.chosen(reading.run()[0])
+            found = reading.answer.chosen(reading.run()[0])
         if known is not None and known.steps:
             bands.append({"name": "data", "labels": list(known.steps)})
-        labels = [reading.name(own) for own in found]
-        bands.append({"name": "model", "labels": labels, "spans": reading.token_spans})
+        labels = [reading.answer.name(own) for own in found]
+        bands.append({"name": "model", "labels": labels, "spans": reading.input.token_spans})
     return {
         "shown_as": field.display.form,
         **field.picture(subject.item(query["text"])),
         "bands": bands,
-        "read": reading.token_spans[-1][1],
+        "read": reading.input.token_spans[-1][1],
     }
 
 
@@ -55,8 +55,9 @@ def weights(subject: Subject, query: Query) -> dict[str, Any]:
     """
     reading = subject.read(query["text"])
     trace = trace_reading(reading, subject.task, subject.trained)
-    first = sum(stop <= 0 for _, stop in reading.spans)  # a class token, which is no step
-    spans = reading.spans[first:]
+    # A class token is no step.
+    spans = [span for span in reading.input.network_spans if span[1] > 0]
+    first = len(reading.input.network_spans) - len(spans)
     size = -(-len(spans) // CELLS)
     groups = [(at, min(at + size, len(spans))) for at in range(0, len(spans), size)]
     return {
@@ -99,10 +100,10 @@ def chosen(subject: Subject, query: Query) -> dict[str, Any]:
             {**own._asdict(), "alternatives": [a._asdict() for a in own.alternatives]}
             for own in found
         ],
-        "step": reading.default_step(),
-        "spans": reading.token_spans if reading.asked is reading.tokens else [],
-        "read": len(reading.tokens),
-        "whole": reading.whole,
+        "step": reading.answer.default_step(),
+        "spans": reading.input.token_spans if reading.answer.per_token else [],
+        "read": len(reading.input.tokens),
+        "whole": reading.input.full_length,
     }
 
 
@@ -155,14 +156,14 @@ def reasons(subject: Subject, query: Query) -> dict[str, Any]:
     target = query.number("target", most=len(field.targets) - 1)
     step = query.number("step", least=1, most=field.horizon)
     reading: Any = subject.read(query["text"])
-    reading = reading.of_target(target)
+    reading = reading.with_input(reading.input.of_target(target))
     return over_time(reading, explain(reading, step=step - 1, deletions=False))
 
 
 def over_time(reading: Reading, found: Saliency) -> dict[str, Any]:
     """Contributions with the steps of the series that they are of; without tokens before it, and
     without channels that contribute nothing."""
-    before = max(0, -reading.first_step)
+    before = max(0, -reading.input.first_step)
     parts, source = found.parts, reading.task.input_field.source
     if parts is not None:
         found = found._replace(elements=source.curve_names(found.elements))
@@ -174,16 +175,17 @@ def over_time(reading: Reading, found: Saliency) -> dict[str, Any]:
         "asked": found.asked,
         "measure": found.measure,
         "method": found.method,
-        "first": max(0, reading.first_step),
+        "first": max(0, reading.input.first_step),
         "values": found.values[before:].tolist(),
-        "spans": reading.token_spans[before:],
+        "spans": reading.input.token_spans[before:],
         "channels": [
             {"name": found.elements[i], "values": parts[before:, i].tolist()}
             for i in kept
             if parts is not None
         ],
         "deletions": [
-            {**own._asdict(), "step": own.token + reading.first_step} for own in found.deletions
+            {**deletion._asdict(), "step": deletion.token + reading.input.first_step}
+            for deletion in found.deletions
         ],
         "start": found.start,
         "end": found.end,

@@ -81,7 +81,7 @@ def steps(subject: Subject, query: Query) -> dict[str, Any]:
         "backwards": backwards,
         "starts": starts,
         **tokens_of(trace, layer[0].part, window),
-        "spans": reading.spans[window],
+        "spans": reading.input.network_spans[window],
         "steps": len(u),
         "whole": max(len(u), trace.whole if layer[0].part == "encoder" else 0),
         "window": {"first": first, "tokens": size},
@@ -130,7 +130,7 @@ def starts_of(reading: Reading) -> list[int]:
     """The tokens at which an encoder begins anew: two texts with attention between them are each
     read by itself."""
     between = getattr(getattr(reading.model, "encoder", None), "between", None)
-    return [0] if between is None else [0, int(reading.first)]  # type: ignore[attr-defined]
+    return [0] if between is None else [0, int(reading.input.first)]
 
 
 def in_order(

@@ -28,12 +28,12 @@ from unspool.tasks.answer import Answer
 from unspool.tasks.calibration import FoldCalibration, Unseen
 from unspool.tasks.decision import Decision
 from unspool.tasks.document import CHUNK, DocumentTask
-from unspool.tasks.inputs import input_kind, read_field, reads_text
+from unspool.tasks.inputs import read_field, reads_text
 from unspool.tasks.label_plan import plan_labels
-from unspool.tasks.label_readings import ClassifyReading
 from unspool.tasks.linear import NB_LINEAR, Logistic, baseline_config
 from unspool.tasks.multiclass import OneLabel, Prediction
 from unspool.tasks.multilabel import SeveralLabels
+from unspool.tasks.reading_answers import LabelView
 from unspool.tasks.roles import Lacking, Roles
 from unspool.tasks.task import Report, Step, chunks
 
@@ -58,7 +58,7 @@ class Classify(DocumentTask):
         train="label_smoothing class_weights oversample calibrate thresholds baseline",
     )
     higher_is_better = True
-    reading_class: Any = ClassifyReading
+    answer_view = LabelView
     answer: type[Answer] = Prediction
     constant = "majority"
 
@@ -72,8 +72,7 @@ class Classify(DocumentTask):
             assert isinstance(field, LabelField)
             self.decision = OneLabel(field, config.train)
         self.metric, self.answer = self.decision.metric, self.decision.answer
-        target = "labels" if isinstance(field, LabelsField) else "label"
-        self.reading_class = input_kind(config.data).reading(target) or self.decision.reading
+        self.answer_view = self.decision.answer_view
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:

@@ -30,6 +30,7 @@ from unspool.tasks.calibration import (
     fit_temperature,
     pooled,
 )
+from unspool.tasks.reading import AnswerView
 from unspool.tasks.task import Report
 
 FILE = "calibration.json"
@@ -46,7 +47,7 @@ class Decision(ABC):
     metric: ClassVar[str]
     ranked_by: ClassVar[str]  # what decides which weights are best
     answer: ClassVar[type[Answer]]
-    reading: ClassVar[Any]  # how `look` reads one input
+    answer_view: ClassVar[type[AnswerView]]  # how `look` shows the answer
 
     def __init__(self, field: Any, train: TrainConfig) -> None:
         self.field, self.train = field, train

@@ -7,7 +7,7 @@ needed; the states of both models are the contextual vectors that other tasks st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
@@ -22,14 +22,15 @@ from unspool.data.fields.tokens import TokenBatch
 from unspool.data.part import Batch, Part
 from unspool.errors import ConfigError
 from unspool.nn.elmo import Elmo, ElmoModel
+from unspool.nn.network import Network
 from unspool.tasks.embedding import elmo_options, example_words
 from unspool.tasks.metrics import bootstrap_mean, perplexity
 from unspool.tasks.plan import plan_documents
+from unspool.tasks.reading import AnswerView, InputView, longest, token_batch
 from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document
 from unspool.tasks.task import Report, Step, Task, as_array, chunks, walk
-from unspool.tasks.token_readings import ElmoReading
-from unspool.text.vocab import BEGIN_ID, END_ID, PAD_ID, SENTENCE_SPECIALS
+from unspool.text.vocab import BEGIN, BEGIN_ID, END, END_ID, PAD_ID, SENTENCE_SPECIALS
 
 CHUNK = 1024  # texts read at once
 
@@ -108,6 +109,58 @@ class WordsInContext(NamedTuple):
         return self.layers.mean(0) if layer is None else self.layers[layer]
 
 
+class SpelledView(InputView):
+    """Words by their characters, between <s> and </s>; only recorded, never changed."""
+
+    def __init__(self, task: Any, model: Any, text: str) -> None:
+        pieces = task.tokenizer.pieces(text) or [""]
+        self.pieces = pieces[: longest(model)]
+        super().__init__(task, model, text, [BEGIN, *self.pieces, END], len(pieces) + 2)
+
+    def batch(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        ids = np.zeros(len(self.pieces), dtype=np.int64)
+        pieces = [view.pieces for view in inputs]
+        words = token_batch(self.task.input_field, [ids] * len(inputs), pieces).words
+        assert words is not None
+        return words
+
+    def without(self, token: int) -> NoReturn:
+        raise no_reasons()
+
+    def blank(self) -> NoReturn:
+        raise no_reasons()
+
+    @property
+    def network(self) -> Network:
+        raise no_reasons()
+
+
+def no_reasons() -> ConfigError:
+    return ConfigError(
+        "an elmo model gives vectors, and no answers to ask for reasons",
+        remedy="ask a model that starts from it",
+    )
+
+
+class NextWordView(AnswerView):
+    """At each step the word that follows, as the forward language model predicts it."""
+
+    per_token = True
+
+    def scores(self, batch: tuple[Any, ...]) -> Tensor:
+        return self.model(*batch)[:, :, 0]
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        pieces = self.input.pieces
+        following = self.task.tokenizer.encode(" ".join(pieces)).tolist()
+        if len(following) != len(pieces):
+            return super().chosen(scores)
+        return [*following, END_ID, int(scores[-1].argmax())]
+
+    def name(self, answer: int) -> str:
+        return self.task.tokenizer.shown([answer])[0]
+
+
 class ElmoTask(Task):
     name = "elmo"
     roles = Roles(plan=plan_documents, guessed=False)
@@ -124,7 +177,8 @@ class ElmoTask(Task):
     }
     default_model = "elmo"
     higher_is_better = False
-    reading_class = ElmoReading
+    input_view = SpelledView
+    answer_view = NextWordView
     contextual = True
     usage = "unspool train DATA --from {run}"
     defaults: ClassVar[Mapping[str, Any]] = {

@@ -42,10 +42,11 @@ from unspool.tasks.generation_options import SamplingOptions
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
 from unspool.tasks.next_tokens import next_tokens
 from unspool.tasks.plan import plan_whole_text
+from unspool.tasks.reading_answers import NextTokenView
+from unspool.tasks.reading_inputs import TokensView
 from unspool.tasks.roles import Roles
 from unspool.tasks.streaming import StreamState
 from unspool.tasks.task import Batches, Report, Step, Task, as_array, walk
-from unspool.tasks.token_readings import GenerateReading
 from unspool.text.growing import GrowingText
 
 EXACT_TOKENS = (
@@ -175,7 +176,8 @@ class Generate(Task):
     unread: ClassVar = {"any": declare(data="max_length", train="batch_tokens")}
     default_model = "lstm"
     higher_is_better = False
-    reading_class = GenerateReading
+    input_view = TokensView
+    answer_view = NextTokenView
     answer = Continuation
     continues = True
     causal = True

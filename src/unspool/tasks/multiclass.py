@@ -16,8 +16,8 @@ from unspool.data.fields.label import LabelField, Labels
 from unspool.tasks.answer import Answer, empty, one_line
 from unspool.tasks.calibration import CalibrationReport, Quality, quality_of_one
 from unspool.tasks.decision import Decision, as_weights, balanced
-from unspool.tasks.label_readings import ClassifyReading
 from unspool.tasks.metrics import class_scores, confusion_matrix, macro_f1, wilson_interval
+from unspool.tasks.reading_answers import LabelView
 from unspool.tasks.task import Report
 
 MOST_CLASSES = 20  # of which a confusion matrix is printed
@@ -140,7 +140,7 @@ class OneLabel(Decision):
 
     metric = ranked_by = "accuracy"
     answer = Prediction
-    reading = ClassifyReading
+    answer_view = LabelView
 
     def __init__(self, field: LabelField, train: TrainConfig) -> None:
         super().__init__(field, train)

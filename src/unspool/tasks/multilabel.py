@@ -21,7 +21,6 @@ from unspool.data.fields.labels import LabelSets, LabelsField
 from unspool.tasks.answer import Answer, empty, one_line
 from unspool.tasks.calibration import CalibrationReport, Quality, quality_of_several
 from unspool.tasks.decision import Decision, as_weights, balanced
-from unspool.tasks.label_readings import MultilabelReading
 from unspool.tasks.metrics import (
     PROPORTIONS,
     THRESHOLD,
@@ -36,6 +35,7 @@ from unspool.tasks.metrics import (
     wilson_f1,
     wilson_interval,
 )
+from unspool.tasks.reading_answers import LabelsView
 from unspool.tasks.task import Report
 
 SEPARATORS = (",", ";", "|")
@@ -178,7 +178,7 @@ class SeveralLabels(Decision):
     # With the best thresholds, answering with every label has a high F1 before anything is learnt.
     ranked_by = "macro_average_precision"
     answer = LabelsPrediction
-    reading = MultilabelReading
+    answer_view = LabelsView
 
     def __init__(
         self, field: LabelsField, train: TrainConfig, separator: str | None = None

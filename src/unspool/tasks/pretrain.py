@@ -28,10 +28,12 @@ from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.examples import Example
 from unspool.tasks.metrics import bootstrap_mean, perplexity
 from unspool.tasks.plan import plan_documents
+from unspool.tasks.reading import AnswerText, longest, longest_token
+from unspool.tasks.reading_answers import NextTokenView
+from unspool.tasks.reading_inputs import TokensView
 from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document
 from unspool.tasks.task import Report, Step, Task, as_array, walk
-from unspool.tasks.token_readings import PretrainReading
 from unspool.text.vocab import MASK, MASK_ID, MASK_SPECIALS
 
 TRANSFORMER: dict[str, Any] = {
@@ -130,6 +132,45 @@ class PretrainReport(Report):
         ]
 
 
+class MaskedView(TokensView):
+    """A text in which tokens may be hidden behind <mask>."""
+
+    def __init__(self, task: Any, model: Any, text: str) -> None:
+        tokenizer = task.tokenizer
+        ids = encode_masked(tokenizer, text) if MASK in text else tokenizer.encode(text)
+        between = [tokenizer.pieces(stretch) for stretch in text.split(MASK)]
+        pieces = [piece for stretch in between for piece in (*stretch, MASK)][:-1]
+        limit = longest(model)
+        if task.config.model.positions == "learned":
+            limit = min(limit, task.config.data.max_length)
+        super().__init__(task, model, text, ids, pieces, limit)
+        self.masks: list[int] = np.flatnonzero(self.ids == MASK_ID).tolist()
+
+
+class FillingView(NextTokenView):
+    """At each step a token: what may be hidden behind a <mask>, or what stands there."""
+
+    causal = False
+
+    def default_step(self) -> int:
+        """The first <mask>; without one the longest token."""
+        return self.input.masks[0] if self.input.masks else longest_token(self.input.tokens)
+
+    def scores(self, batch: tuple[Any, ...]) -> Tensor:
+        return self.model(*batch)
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        specials = self.task.tokenizer.special_ids()
+        return scores.index_fill(1, torch.tensor(specials), -torch.inf).argmax(1).tolist()
+
+    def summary(self, scores: Tensor) -> AnswerText:
+        """The tokens in place of each <mask>."""
+        chosen, values, masks = self.chosen(scores), self.values(scores), self.input.masks
+        figures = ", ".join(f"{float(values[at, chosen[at]]):.4f}" for at in masks)
+        names = ", ".join(self.name(chosen[at]) for at in masks)
+        return AnswerText(names, f"probability {figures}" if masks else f"no {MASK} to fill in")
+
+
 class Pretrain(Task):
     name = "pretrain"
     roles = Roles(plan=plan_documents, guessed=False)
@@ -137,7 +178,8 @@ class Pretrain(Task):
     settings = declare(train="label_smoothing")
     default_model = "transformer"
     higher_is_better = False
-    reading_class = PretrainReading
+    input_view = MaskedView
+    answer_view = FillingView
     answer = Filled
     options = Filling
     usage = 'unspool predict {run} "some <mask> text"'

@@ -10,7 +10,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 import torch
@@ -55,132 +55,66 @@ class StepLattice(NamedTuple):
     duration: float
 
 
-class Reading(ABC):
-    """A model's run on one input: T tokens in, scores (P, C) of C answers at P steps out.
+class InputView(ABC):
+    """One input as the model reads it: T tokens, or the steps of a series.
 
-    task         whose input it is
-    model        that reads it
-    ids          (T,) of the tokens, where the model reads ids
-    text         the input
-    tokens       (T) as the model reads them; those outside of its vocabulary are `marked`
-    asked        (P) what each step is called: a token, or "" where one answer is for all
-    written      what a translation consists of; of other tasks nothing
-    candidates   the best few translations
-    copied       of each token of a translation, by a model that copies, where it comes from
-    whole        tokens of the whole input, of which only the first T are looked at
-    backwards    whether the network reads the last token first
-    first_step   of the input, the step that the first token is; negative where tokens stand before
-    elements     names of the elements of the vectors that `input_module` reads, where people know
-                 them: the channels of a series
-    measure      what the values of answers are: probabilities, or numbers
-    cost         tokens that a step counts as, where a network of its own reads each
-    least        of `explained`, below which an answer is impossible: such a tag is in no allowed
-                 sequence of tags
+    text          the input, for people
+    tokens        (T) as the model reads them; those outside of its vocabulary are `marked`
+    full_length   tokens of the whole input, of which only the first T are read
+    before        names of the vectors that the encoder puts before the tokens
+    backwards     whether the network reads the last token first
+    first_step    step of the whole input that the first token is; negative after `before`
+    step_cost     tokens that a step counts as, where a network of its own reads each
+    elements      names of the elements of the vectors that `input_module` reads, where they have
+                  any: the channels of a series
+    keeps_length  whether a step that is removed leaves a gap, rather than moving later ones
+    windows       of which only the first is read
     """
 
-    task: Any
-    model: Any
-    ids: np.ndarray
-    written: Sequence[str] = ()
-    candidates: Sequence[Any] = ()
-    copied: Sequence[Any] = ()
+    before: Sequence[str] = ()
     backwards = False
     first_step = 0
-    cost = 1
+    step_cost = 1
     elements: Sequence[str] = ()
-    measure: ClassVar[str] = "probability"
-    least: ClassVar[float] = -500.0
+    keeps_length: ClassVar[bool] = False
+    windows = 1
 
-    def __init__(self, text: str, tokens: Sequence[str], whole: int) -> None:
-        self.text, self.tokens, self.whole = text, list(tokens), whole
+    def __init__(
+        self, task: Any, model: Any, text: str, tokens: Sequence[str], full_length: int
+    ) -> None:
+        self.task, self.model, self.text = task, model, text
+        self.tokens, self.full_length = list(tokens), full_length
 
-    @property
-    def asked(self) -> Sequence[str]:
-        return self.tokens
+    @abstractmethod
+    def batch(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Arguments of the model for several inputs like this one, of the same length."""
+
+    @abstractmethod
+    def without(self, token: int) -> Self:
+        """The same input without one token."""
+
+    @abstractmethod
+    def blank(self) -> Self:
+        """The same input with every token unknown."""
+
+    def removable(self) -> list[int]:
+        """The tokens that can be left out: all, as long as one remains."""
+        tokens = range(len(self.before), len(self.tokens))
+        return list(tokens) if len(tokens) > 1 else []
+
+    def changed(self, **values: Any) -> Self:
+        """A copy with other values of some attributes."""
+        new = copy.copy(self)
+        vars(new).update(values)
+        return new
+
+    def tokens_without(self, token: int) -> list[str]:
+        return self.tokens[:token] + self.tokens[token + 1 :]
 
     @property
     def all_tokens(self) -> Sequence[str]:
         """The tokens of all that is read, also where a step is more than one of them."""
         return self.tokens
-
-    def default_step(self) -> int:
-        """The step that is asked about unless another is named."""
-        return len(self.asked) - 1
-
-    def lattice(self) -> StepLattice | None:
-        """The lattice of a model that writes where it reads, but fewer tokens; None for others."""
-        return None
-
-    def doubled(self) -> Self:
-        """The same by a copy of the model that computes in float64."""
-        found = copy.copy(self)
-        found.model = copy.deepcopy(self.model).double()
-        return found
-
-    def run(self, copies: int = 1) -> Tensor:
-        """Scores (copies, P, C) of the same input several times."""
-        return self.together([self] * copies)
-
-    @abstractmethod
-    def together(self, readings: Sequence[Any]) -> Tensor:
-        """Scores (R, P, C) of readings of this kind and of one length, each a row of a batch."""
-
-    @abstractmethod
-    def chosen(self, scores: Tensor) -> list[int]:
-        """(P) the answers that the model gives, or of a text that goes on: what does stand next."""
-
-    @abstractmethod
-    def name(self, answer: int) -> str:
-        """An answer in words: a label, a tag, a token."""
-
-    @abstractmethod
-    def without(self, token: int) -> Reading:
-        """The same reading without one token."""
-
-    @abstractmethod
-    def blank(self) -> Reading:
-        """The same with every token unknown."""
-
-    def removable(self, step: int) -> list[int]:
-        """The tokens without which there is still something to read, and the step to ask about."""
-        return [t for t in range(len(self.tokens)) if t != step]
-
-    def moved(self, step: int, token: int) -> int:
-        """Where a step is in the reading without `token`."""
-        return step - (token < step)
-
-    def values(self, scores: Tensor) -> Tensor:
-        """What is shown of the scores, by its name `measure`: (P, C) -> (P, C)"""
-        return scores.float().softmax(-1)
-
-    def best(self, values: Tensor, answer: int) -> int:
-        """The answer that the model would give for `values` (C,) at one step."""
-        return int(values.argmax())
-
-    def given(self, values: Tensor) -> list[int] | None:
-        """The answers for `values` (C,) at one step, where any number may apply."""
-        return None
-
-    def answer_text(self, scores: Tensor) -> AnswerText:
-        """The answer to the whole input, from scores (P, C): here that of the first step."""
-        answer = self.chosen(scores)[0]
-        value = float(self.values(scores)[0, answer])
-        return AnswerText(self.name(answer), f"{self.measure} {value:.4f}")
-
-    def unit(self, answer: int) -> float:
-        """What 1 of `explained` is in the units that people know the answer in."""
-        return 1.0
-
-    def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
-        """What reasons are given for: (copies, P, C) -> (copies,)
-
-        The log odds log p / (1 - p) of an answer at a step.
-        Unlike a logit it says something of two classes too, and unlike log p it stays steep where p
-        is near 1.
-        """
-        x = scores[:, step].double()
-        others = torch.cat([x[:, :answer], x[:, answer + 1 :]], 1)
-        return x[:, answer] - others.logsumexp(1)
 
     @property
     def network(self) -> Network:
@@ -191,25 +125,170 @@ class Reading(ABC):
 
     @property
     def input_module(self) -> nn.Module:
-        """What reads the vectors that an answer is explained by, one a token: the network."""
+        """The module whose input vectors, one a token, explain an answer."""
         return self.network
 
     @property
     def token_spans(self) -> list[tuple[int, int]]:
-        """The input steps of each token: the first, and the one after the
-        last."""
+        """The input steps [first, stop) of each token."""
         first = self.first_step
         return [(first + t, first + t + 1) for t in range(len(self.tokens))]
 
     @property
-    def spans(self) -> list[tuple[int, int]]:
+    def network_spans(self) -> list[tuple[int, int]]:
         """The input steps that each step of the network reads."""
         return self.token_spans
 
     @property
     def network_tokens(self) -> Sequence[str]:
-        """What the steps of the network are called."""
+        """The names of the network's steps."""
         return self.tokens
+
+
+class AnswerView(ABC):
+    """Answers of the model to one input: scores (P, C) of C answers at P steps.
+
+    measure       what `values` are: probabilities, or numbers
+    independent   whether each answer is scored by itself, so that several may apply
+    per_token     whether each input token is a step; else one answer is for all
+    causal        whether a step sees only the tokens up to its own
+    tokens        what a decoder writes or attends with, such as the tokens of a translation
+    candidates    the best few translations
+    copied        for each token of a translation by a model that copies: its position in the source
+    """
+
+    measure: ClassVar[str] = "probability"
+    independent: ClassVar[bool] = False
+    per_token: ClassVar[bool] = False
+    causal: ClassVar[bool] = False
+    tokens: Sequence[str] = ()
+    candidates: Sequence[Any] = ()
+    copied: Sequence[Any] = ()
+
+    def __init__(self, input: Any) -> None:
+        self.input = input
+
+    @property
+    def task(self) -> Any:
+        return self.input.task
+
+    @property
+    def model(self) -> Any:
+        return self.input.model
+
+    @property
+    def steps(self) -> Sequence[str]:
+        """(P) names of the steps; "" where one answer is for the whole input."""
+        return self.input.tokens if self.per_token else [""]
+
+    def default_step(self) -> int:
+        """The step that is explained unless another is named."""
+        return len(self.steps) - 1
+
+    @abstractmethod
+    def scores(self, batch: tuple[Any, ...]) -> Tensor:
+        """Scores (B, P, C) of the inputs of a batch."""
+
+    def run(self, copies: int = 1) -> Tensor:
+        """Scores (copies, P, C) of the same input several times."""
+        return self.scores(self.input.batch([self.input] * copies))
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        """(P) the model's answers, or for a given continuation the tokens that it consists of."""
+        return scores.argmax(-1).tolist()
+
+    @abstractmethod
+    def name(self, answer: int) -> str:
+        """An answer in words: a label, a tag, a token."""
+
+    def values(self, scores: Tensor) -> Tensor:
+        """The probabilities, or numbers, that are shown: (P, C) -> (P, C)"""
+        return scores.float().sigmoid() if self.independent else scores.float().softmax(-1)
+
+    def best_answer(self, values: Tensor, answer: int) -> int:
+        """The answer to report for `values` (C,) at one step in place of `answer`."""
+        return answer if self.measure == "number" else int(values.argmax())
+
+    def accepted(self, values: Tensor) -> list[int] | None:
+        """The answers that apply for `values` (C,) at one step, where any number may."""
+        return None
+
+    def summary(self, scores: Tensor) -> AnswerText:
+        """The answer to the whole input, from scores (P, C): here that of the first step."""
+        answer = self.chosen(scores)[0]
+        value = float(self.values(scores)[0, answer])
+        return AnswerText(self.name(answer), f"{self.measure} {value:.4f}")
+
+    def unit(self, answer: int) -> float:
+        """The size of 1 of `explained` in the units of the data."""
+        return 1.0
+
+    def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
+        """The quantity that tokens contribute to: (copies, P, C) -> (copies,)
+
+        The log odds log p / (1 - p) of an answer at a step, or the number that it is. Unlike a
+        logit, log odds are meaningful for two classes, and unlike log p they stay steep near p = 1.
+        """
+        x = scores[:, step].double()
+        if self.independent or self.measure == "number":
+            return x[:, answer]
+        rest = torch.cat([x[:, :answer], x[:, answer + 1 :]], 1)
+        return x[:, answer] - rest.logsumexp(1)
+
+
+@final
+class Reading:
+    """A model's run on one input: a view of the input, and a view of the answer to it."""
+
+    def __init__(self, input: Any, answer: Any) -> None:
+        self.input, self.answer = input, answer
+
+    @property
+    def task(self) -> Any:
+        return self.input.task
+
+    @property
+    def model(self) -> Any:
+        return self.input.model
+
+    def run(self, copies: int = 1) -> Tensor:
+        """Scores (copies, P, C) of the same input several times."""
+        return self.answer.run(copies)
+
+    def run_batch(self, inputs: Sequence[Any]) -> Tensor:
+        """Scores (B, P, C) of other inputs of the same length, for the same answers."""
+        return self.answer.scores(self.input.batch(inputs))
+
+    def with_input(self, input: Any) -> Reading:
+        """The same answers to another input."""
+        answer = copy.copy(self.answer)
+        answer.input = input
+        return Reading(input, answer)
+
+    def without(self, token: int) -> Reading:
+        return self.with_input(self.input.without(token))
+
+    def blank(self) -> Reading:
+        return self.with_input(self.input.blank())
+
+    def in_float64(self) -> Reading:
+        """The same, computed in double precision by a copy of the model."""
+        return self.with_input(self.input.changed(model=copy.deepcopy(self.model).double()))
+
+    def removable(self, step: int) -> list[int]:
+        """The tokens without which the answer at a step can still be asked for."""
+        tokens = self.input.removable()
+        if self.answer.causal:
+            tokens = [t for t in tokens if t <= step]
+        return [t for t in tokens if t != step] if self._moves else tokens
+
+    def step_without(self, step: int, token: int) -> int:
+        """The index of a step once `token` has been removed."""
+        return step - (token < step) if self._moves else step
+
+    @property
+    def _moves(self) -> bool:
+        return self.answer.per_token and not self.input.keeps_length
 
 
 def longest(model: nn.Module) -> int:

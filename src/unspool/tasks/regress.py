@@ -24,9 +24,8 @@ from unspool.nn.models.classifier import Regressor
 from unspool.nn.models.ensemble import Kind
 from unspool.tasks.answer import Answer, empty, one_line
 from unspool.tasks.document import CHUNK, DocumentTask
-from unspool.tasks.inputs import input_kind, read_field
+from unspool.tasks.inputs import read_field
 from unspool.tasks.label_plan import plan_numbers
-from unspool.tasks.label_readings import RegressReading
 from unspool.tasks.linear import Ridge
 from unspool.tasks.metrics import (
     percentile_interval,
@@ -34,6 +33,7 @@ from unspool.tasks.metrics import (
     spearman,
     spearman_interval,
 )
+from unspool.tasks.reading_answers import NumberView
 from unspool.tasks.roles import Roles
 from unspool.tasks.task import Report, Step, chunks
 
@@ -212,14 +212,13 @@ class Regress(DocumentTask):
     metric = "rmse"
     settings = declare(data="text_pair label missing", model="pooling dense", train="loss baseline")
     higher_is_better = False
-    reading_class: Any = RegressReading
+    answer_view = NumberView
     answer = Estimate
     constant = "mean"
 
     def __init__(self, config: Config, fields: Fields) -> None:
         super().__init__(config, fields)
         self.metric = {"squared": "rmse", "absolute": "mae"}[config.train.loss]
-        self.reading_class = input_kind(config.data).reading("number") or RegressReading
 
     @property
     def number(self) -> NumberField:

@@ -32,7 +32,7 @@ from unspool.tasks.encoder import recurrent_models
 from unspool.tasks.examples import Example, plain
 from unspool.tasks.inputs import input_kind
 from unspool.tasks.metrics import bootstrap_ratio, widest
-from unspool.tasks.reading import Reading, nothing
+from unspool.tasks.reading import AnswerView, InputView, Reading, nothing
 from unspool.tasks.roles import Roles
 from unspool.tasks.size import refuse_large_model, refuse_long_row
 from unspool.tasks.streaming import CarriedStream, Stream, StreamState
@@ -115,7 +115,8 @@ class Task(ABC):
     metric: str  # what it is judged by; unless `rank` differs, it decides which weights are best
     higher_is_better: ClassVar[bool]
     default_model: ClassVar[str]
-    reading_class: Any  # a class derived from `Reading`: how `look` reads one input
+    answer_view: type[AnswerView]  # how `look` shows the answer to one input
+    input_view: type[InputView] | None = None  # and the input; None: as its kind does
     unit: ClassVar[str] = "rows"  # what a row of its data is called
     most_held_out: ClassVar[int | None] = None  # rows of a part at most that no file was given for
     defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from the schema's
@@ -427,7 +428,9 @@ class Task(ABC):
         given = item.strip() if isinstance(item, str) else item
         if isinstance(given, Sized) and not len(given):
             raise nothing()
-        return self.reading_class(self, model, item)
+        view: Any = self.input_view or input_kind(self.config.data).input_view
+        seen = view(self, model, item)
+        return Reading(seen, self.answer_view(seen))
 
     def whole_start(self) -> WholeStart | None:
         """What a run of the same task takes over that starts from a model of this one, where that

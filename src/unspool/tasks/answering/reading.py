@@ -1,9 +1,9 @@
-"""Spans of a context: the search for the best one, and what `look` shows of it."""
+"""Spans of a context: the search for the best one, and the views of them for `look`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -11,10 +11,8 @@ from torch import Tensor, nn
 
 from unspool.data.fields.pair import as_pair
 from unspool.tasks.answering.answer import NONE
-from unspool.tasks.reading import AnswerText, Reading, longest, named, unknown
-
-if TYPE_CHECKING:
-    from unspool.tasks.task import Task
+from unspool.tasks.reading import AnswerText, AnswerView, InputView, longest, named, unknown
+from unspool.tasks.reading_inputs import id_rows, reader_of_both
 
 LOWEST = -1e30
 
@@ -81,87 +79,86 @@ def best_threshold(margins: np.ndarray, answered: np.ndarray, silent: np.ndarray
     return float(sorted_margins[best - 1] + sorted_margins[best]) / 2
 
 
-class SpanReading(Reading):
-    """Two steps, the start and the end of an answer; what is answered is one of the T tokens, the
-    first standing for no answer. Of a long context the window with the best span is read."""
+class QuestionView(InputView):
+    """A question and its context, of which, if it is long, the window with the best span is read.
 
-    def __init__(
-        self, task: Task, model: Any, text: Any, ids: np.ndarray | None = None, first: int = 0
-    ) -> None:
-        self.task, self.model = task, model
-        pair, tokenizer = as_pair(text), task.tokenizer
-        field: Any = task.input_field
-        self.context, self.offsets = pair[1], np.empty((0, 2), np.int64)
-        asked: list[str] = []
-        told: list[str] = []
+    first     the step where the context begins
+    offsets   (N, 2) characters of its tokens
+    """
+
+    def __init__(self, task: Any, model: Any, text: Any) -> None:
+        tokenizer, field = task.tokenizer, task.input_field
+        question, self.context = pair = as_pair(text)
         before, between, _ = field.pair_frame
-        if ids is None:
-            part = task.part(question=[pair])
-            ids, first, begin = best_window(task, model, part)
-            self.offsets = part["question"].token_offsets[0][begin:]
-            asked = tokenizer.pieces(pair[0])[: first - len(before) - len(between)]
-            told = tokenizer.pieces(pair[1])[begin:]
-        self.ids, self.first = ids[: longest(model)], first
-        own = self.ids.tolist()
+        part = task.part(question=[pair])
+        ids, self.first, begin = best_window(task, model, part)
+        self.offsets = part["question"].token_offsets[0][begin:]
+        self.ids: np.ndarray = ids[: longest(model)]
+        kept = self.ids.tolist()
+        asked = tokenizer.pieces(question)[: self.first - len(before) - len(between)]
+        context = tokenizer.pieces(self.context)[begin:]
         names = [
-            *named(tokenizer, own, asked, first=len(before))[:first],
-            *named(tokenizer, own, told, first=first)[first:],
+            *named(tokenizer, kept, asked, first=len(before))[: self.first],
+            *named(tokenizer, kept, context, first=self.first)[self.first :],
         ]
-        super().__init__(field.shown(pair), names, len(ids))
+        super().__init__(task, model, field.shown(pair), names, len(ids))
+
+    def batch(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        return *id_rows(inputs), torch.tensor([view.first for view in inputs])
+
+    def removable(self) -> list[int]:
+        return []  # the answers are the tokens themselves
+
+    def without(self, token: int) -> Self:
+        raise NotImplementedError
+
+    def blank(self) -> Self:
+        return self.changed(ids=np.full_like(self.ids, unknown(self.task.tokenizer)))
 
     @property
-    def asked(self) -> Sequence[str]:
+    def input_module(self) -> nn.Module:
+        return reader_of_both(self)
+
+
+class SpanView(AnswerView):
+    """Two steps, the start and the end of an answer, each one of the T tokens; the first token
+    stands for no answer."""
+
+    @property
+    def steps(self) -> Sequence[str]:
         return ["start", "end"]
 
     def default_step(self) -> int:
         return 0
 
-    def together(self, readings: Sequence[SpanReading]) -> Tensor:
-        rows = torch.from_numpy(np.stack([each.ids for each in readings]))
-        lengths = torch.full((len(rows),), rows.shape[1])
-        firsts = torch.tensor([each.first for each in readings])
-        return self.model(rows, lengths, firsts).transpose(1, 2)  # (R, 2, T)
+    def scores(self, batch: tuple[Any, ...]) -> Tensor:
+        return self.model(*batch).transpose(1, 2)  # (B, 2, T)
 
     def chosen(self, scores: Tensor) -> list[int]:
         """The best span; 0 and 0 where no answer is better."""
-        task: Any = self.task
-        x = scores.double().cpu().numpy()
-        i, j, span = best_span(x[0, self.first :], x[1, self.first :], len(self.ids))
-        if span - float(x[:, 0].sum()) <= task.threshold:
+        x, first = scores.double().cpu().numpy(), self.input.first
+        i, j, span = best_span(x[0, first:], x[1, first:], len(self.input.ids))
+        if span - float(x[:, 0].sum()) <= self.task.threshold:
             return [0, 0]
-        return [self.first + i, self.first + j]
+        return [first + i, first + j]
 
     def name(self, answer: int) -> str:
         """A token that occurs several times, with its number in the sequence."""
         if answer == 0:
             return NONE
-        token = self.tokens[answer]
-        return token if self.tokens.count(token) == 1 else f"{token} (token {answer + 1})"
+        tokens = self.input.tokens
+        token = tokens[answer]
+        return token if tokens.count(token) == 1 else f"{token} (token {answer + 1})"
 
-    def answer_text(self, scores: Tensor) -> AnswerText:
+    def summary(self, scores: Tensor) -> AnswerText:
         start, stop = self.chosen(scores)
-        p = self.values(scores)
+        p, offsets = self.values(scores), self.input.offsets
         first, last = float(p[0, start]), float(p[1, stop])
         note = f"probability {first:.4f} of its start, {last:.4f} of its end"
-        if start == 0 or not len(self.offsets):
+        if start == 0 or not len(offsets):
             return AnswerText(NONE, note)
-        a, b = (min(step - self.first, len(self.offsets) - 1) for step in (start, stop))
-        return AnswerText(self.context[self.offsets[a, 0] : self.offsets[b, 1]], note)
-
-    def removable(self, step: int) -> list[int]:
-        return []  # the answers are the tokens themselves
-
-    def without(self, token: int) -> SpanReading:
-        raise NotImplementedError
-
-    def blank(self) -> SpanReading:
-        ids = np.full_like(self.ids, unknown(self.task.tokenizer))
-        return SpanReading(self.task, self.model, self.text, ids, self.first)
-
-    @property
-    def input_module(self) -> nn.Module:
-        between = self.model.encoder.between
-        return self.network if between is None else between
+        a, b = (min(step - self.input.first, len(offsets) - 1) for step in (start, stop))
+        return AnswerText(self.input.context[offsets[a, 0] : offsets[b, 1]], note)
 
 
 @torch.no_grad()

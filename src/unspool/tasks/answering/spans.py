@@ -32,7 +32,13 @@ from unspool.io.files import AGAIN, read_json, write_json
 from unspool.nn.models.classifier import SpanFinder
 from unspool.tasks.answer import Answer
 from unspool.tasks.answering.answer import SpanAnswer, SpanReport, SquadScore, score
-from unspool.tasks.answering.reading import BestSpan, SpanReading, best_of_windows, best_threshold
+from unspool.tasks.answering.reading import (
+    BestSpan,
+    QuestionView,
+    SpanView,
+    best_of_windows,
+    best_threshold,
+)
 from unspool.tasks.document import CNN, TRANSFORMER
 from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
 from unspool.tasks.examples import Example
@@ -72,7 +78,8 @@ class SpanAnswers(Task):
     metric = "f1"
     higher_is_better = True
     default_model = "bilstm"
-    reading_class = SpanReading
+    input_view = QuestionView
+    answer_view = SpanView
     answer: type[Answer] | None = SpanAnswer
     items: ClassVar[tuple[type, ...]] = (str, tuple, list)
     unit = "questions"

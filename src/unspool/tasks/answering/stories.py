@@ -7,7 +7,7 @@ hops, story and question as one sequence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -23,9 +23,9 @@ from unspool.nn.models.story import StoryReader
 from unspool.tasks.classify import Classify
 from unspool.tasks.document import CNN, TRANSFORMER
 from unspool.tasks.encoder import build_encoder, recurrent_models
-from unspool.tasks.label_readings import ClassifyReading
-from unspool.tasks.pair_readings import PairClassifyReading
-from unspool.tasks.reading import Reading, named, unknown
+from unspool.tasks.reading import InputView, named, unknown
+from unspool.tasks.reading_answers import LabelView
+from unspool.tasks.reading_inputs import PairView
 
 FIT = 6
 WORDS = {"model.encoder": "none", "model.pooling": "position"}  # no network reads a sentence
@@ -35,68 +35,58 @@ MEMORIES: dict[str, dict[str, Any]] = {
 }
 
 
-class StoryReading(ClassifyReading):
-    """What is read are sentences; what is written, the hops over them."""
+class StoryView(InputView):
+    """The sentences of a story, and a question. `blanked`: whether their words are unknown."""
 
-    def __init__(self, task: Any, model: Any, text: Any, blanked: bool = False) -> None:
-        self.read_story(task, model, text, blanked)
-        self.written = [f"hop {k + 1}" for k in range(model.memory.hops)]
+    blanked = False
 
-    def read_story(self, task: Any, model: Any, text: Any, blanked: bool) -> None:
-        sentences, question = as_story(text)
+    def __init__(self, task: Any, model: Any, text: Any) -> None:
+        sentences, self.question = as_story(text)
         most = task.config.model.memory
         kept = sentences[-most:] if most else sentences
-        self.task, self.model, self.story, self.blanked = task, model, (kept, question), blanked
-        self.before, self.pieces = [], None
-        shown = task.input_field.shown((kept, question))
-        Reading.__init__(self, shown, kept, len(sentences))
+        shown = task.input_field.shown((kept, self.question))
+        super().__init__(task, model, shown, kept, len(sentences))
+
+    @property
+    def story(self) -> tuple[list[str], str]:
+        return self.tokens, self.question
 
     @property
     def all_tokens(self) -> Sequence[str]:
-        sentences, question = self.story
-        own = self.task.tokenizer
+        tokenizer = self.task.tokenizer
         return [
             name
-            for text in (*sentences, question)
-            for name in named(own, own.encode(text), own.pieces(text))
+            for text in (*self.tokens, self.question)
+            for name in named(tokenizer, tokenizer.encode(text), tokenizer.pieces(text))
         ]
 
-    def together(self, readings: Sequence[Any]) -> Tensor:
-        task: Any = self.task
-        return self.model(*self.batch(readings))[:, None] / task.decision.temperature
-
-    def batch(self, readings: Sequence[Any]) -> tuple[Tensor, ...]:
-        """What the model reads of some stories."""
+    def batch(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         field = self.task.input_field
-        batch = field.collate(
-            field.encode([own.story for own in readings]), np.arange(len(readings))
-        )
+        values = field.encode([view.story for view in inputs])
+        batch = field.collate(values, np.arange(len(inputs)))
         ids = batch.ids
         if self.blanked:
             ids = torch.where(ids > 0, torch.full_like(ids, unknown(self.task.tokenizer)), ids)
-            asked = batch.questions
-            ids[asked] = batch.ids[asked]
+            ids[batch.questions] = batch.ids[batch.questions]
         return ids, *batch.inputs[1:]
 
-    def removable(self, step: int) -> list[int]:
-        return list(range(len(self.tokens))) if len(self.tokens) > 1 else []
+    def without(self, token: int) -> Self:
+        return self.changed(tokens=self.tokens_without(token))
 
-    def without(self, token: int) -> StoryReading:
-        sentences, question = self.story
-        left = sentences[:token] + sentences[token + 1 :]
-        return StoryReading(self.task, self.model, (left, question))
-
-    def blank(self) -> StoryReading:
-        return StoryReading(self.task, self.model, self.story, blanked=True)
+    def blank(self) -> Self:
+        return self.changed(blanked=True)
 
     @property
     def input_module(self) -> nn.Module:
         return self.model.memory
 
 
-class SequenceReading(PairClassifyReading):
-    def __init__(self, task: Any, model: Any, text: Any, *rest: Any) -> None:
-        super().__init__(task, model, StoryForm().texts(text), *rest)
+class HopsView(LabelView):
+    """One of the answers, after hops of attention over the sentences."""
+
+    def __init__(self, input: StoryView) -> None:
+        super().__init__(input)
+        self.tokens = [f"hop {k + 1}" for k in range(input.model.memory.hops)]
 
 
 class StoryAnswers(Classify):
@@ -121,8 +111,10 @@ class StoryAnswers(Classify):
 
     def __init__(self, config: Config, fields: Any) -> None:
         super().__init__(config, fields)
-        self.reading_class = StoryReading if config.model.hops else SequenceReading
-        self.ignored_taps = ("encoder.", "pooling.") if config.model.hops else ()  # read sentences
+        self.input_view = PairView
+        if config.model.hops:
+            self.input_view, self.answer_view = StoryView, HopsView
+            self.ignored_taps = ("encoder.", "pooling.")  # which read sentences
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:

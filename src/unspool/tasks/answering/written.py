@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from unspool.config import Config
 from unspool.data.corpus import Fields
@@ -30,15 +30,15 @@ from unspool.search.rules import Hypothesis
 from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.answering.stories import (
     StoryAnswers,
-    StoryReading,
+    StoryView,
     memory_options,
     smallest_story,
 )
 from unspool.tasks.decoder import build_decoder, check_decoder
 from unspool.tasks.encoder import build_encoder
 from unspool.tasks.metrics import wilson_interval
+from unspool.tasks.reading_answers import WrittenView
 from unspool.tasks.task import Report, Step, Task, chunks, walk
-from unspool.tasks.token_readings import WrittenReading
 from unspool.tasks.translate.answer import Candidate
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import BEGIN_ID, PAD_ID, SENTENCE_SPECIALS, UNK_ID
@@ -113,36 +113,16 @@ class WrittenReport(Report):
         ]
 
 
-class WrittenStoryReading(WrittenReading, StoryReading):
-    """At each step the next token of the answer, after those before it; sentences are read."""
+class StoryTextView(WrittenView):
+    """At each step the next token of the answer, after those before it."""
 
-    def __init__(
-        self,
-        task: Any,
-        model: Any,
-        text: Any,
-        blanked: bool = False,
-        target: list[int] | None = None,
-    ) -> None:
-        self.read_story(task, model, text, blanked)
-        if target is None:
-            part = task.part(**{task.input: [self.story]})
-            ((_, found),) = task.search(model, part, Decoding(nbest=5))
-            target = list(found[0].tokens)
-            self.candidates = [task.candidate(own) for own in found]
-        self.write(task.target_tokenizer, target)
-
-    def together(self, readings: Sequence[Any]) -> Tensor:
-        found: Tensor = self.model(*self.batch(readings), self.inputs(readings))
-        return found
-
-    def without(self, token: int) -> WrittenStoryReading:
-        sentences, question = self.story
-        left = sentences[:token] + sentences[token + 1 :]
-        return type(self)(self.task, self.model, (left, question), target=self.target)
-
-    def blank(self) -> WrittenStoryReading:
-        return type(self)(self.task, self.model, self.story, True, self.target)
+    def __init__(self, input: StoryView) -> None:
+        task = input.task
+        part = task.part(**{task.input: [input.story]})
+        ((_, hypotheses),) = task.search(input.model, part, Decoding(nbest=5))
+        candidates = [task.candidate(hypothesis) for hypothesis in hypotheses]
+        target = hypotheses[0].tokens
+        super().__init__(input, task.target_tokenizer, target, candidates=candidates)
 
 
 class WrittenStoryAnswers(Task):
@@ -152,7 +132,8 @@ class WrittenStoryAnswers(Task):
     metric = "accuracy"
     higher_is_better = True
     default_model = StoryAnswers.default_model
-    reading_class = WrittenStoryReading
+    input_view = StoryView
+    answer_view = StoryTextView
     answer = WrittenAnswer
     options = Decoding
     items: ClassVar[tuple[type, ...]] = (str, tuple, list)

@@ -30,7 +30,7 @@ from unspool.nn.masks import keep_mask
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.taps import record
 from unspool.search.decoding import GREEDY, Decoding
-from unspool.tasks.caption.answer import Caption, Captioner, CaptionReading
+from unspool.tasks.caption.answer import Caption, Captioner, CaptionView
 from unspool.tasks.caption.report import CaptionReport, CaptionScores
 from unspool.tasks.decoder import build_decoder, check_decoder
 from unspool.tasks.encoder import build_encoder
@@ -84,7 +84,7 @@ class CaptionTask(Task):
     )
     default_model = "xu"
     higher_is_better = True
-    reading_class = CaptionReading
+    answer_view = CaptionView
     answer = Caption
     options = Decoding
     unit = "items"

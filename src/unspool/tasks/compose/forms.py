@@ -7,7 +7,6 @@ continued, and how it is looked at.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -31,75 +30,48 @@ from unspool.data.read.music import KEYS, Piece, piece_of_frames
 from unspool.data.store.ragged import cut_windows
 from unspool.errors import ConfigError
 from unspool.nn.masks import keep_mask
-from unspool.nn.models.causal import CausalModel, TransformerCausal
+from unspool.nn.models.causal import CausalModel
 from unspool.nn.models.language_model import LanguageModel, TransformerLanguageModel
 from unspool.nn.models.music import RecurrentFrames, TransformerFrames
 from unspool.tasks.compose.answer import Composing
 from unspool.tasks.encoder import build_encoder, transformer_options
-from unspool.tasks.reading import AnswerText
-from unspool.tasks.series_readings import SeriesInput
-from unspool.tasks.token_readings import GenerateReading
+from unspool.tasks.reading import AnswerText, AnswerView, InputView
+from unspool.tasks.reading_answers import NextTokenView
+from unspool.tasks.reading_inputs import SeriesView, TokensView
 from unspool.text.vocab import BEGIN_ID, END_ID, PAD_ID, UNK_ID
 
 
-class FramesReading(SeriesInput):
-    """At each step the keys of the next one; reasons are given for the score of a key, which is its
-    log odds."""
+class NextKeysView(AnswerView):
+    """At each step the keys of the next one."""
 
-    def __init__(self, task: Any, model: Any, item: Any, vectors: np.ndarray | None = None) -> None:
-        super().__init__(task, model, item, vectors)
-        if isinstance(model, TransformerCausal):
-            self.vectors = self.vectors[: model.length]
-            self.tokens = self.tokens[: model.length]
+    independent = per_token = causal = True
 
-    def together(self, readings: Sequence[Any]) -> Tensor:
-        return self.model(self.batch(readings)[0]).logits
-
-    def chosen(self, scores: Tensor) -> list[int]:
-        """The most probable key of the next step."""
-        return scores.argmax(-1).tolist()
-
-    def values(self, scores: Tensor) -> Tensor:
-        return scores.float().sigmoid()
-
-    def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
-        return scores[:, step, answer].double()
+    def scores(self, batch: tuple[Any, ...]) -> Tensor:
+        return self.model(batch[0]).logits
 
     def name(self, answer: int) -> str:
         return self.task.input_field.channels[answer]
 
-    def answer_text(self, scores: Tensor) -> AnswerText:
+    def summary(self, scores: Tensor) -> AnswerText:
         """How probable the whole piece is, and what follows it."""
         next_keys = torch.sigmoid(scores[-1])
-        likely = list(next_keys.argsort(descending=True).tolist()[:4])
+        likely = next_keys.argsort(descending=True).tolist()[:4]
         names = ", ".join(f"{self.name(i)} {float(next_keys[i]):.2f}" for i in likely)
-        if len(self.vectors) < 2:
+        vectors = self.input.vectors
+        if len(vectors) < 2:
             return AnswerText("", f"next: {names}")
-        targets = torch.from_numpy(self.vectors[1:]).to(scores.dtype)
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(
-            scores[:-1], targets, reduction="sum"
-        )
-        frames = len(self.vectors) - 1
-        return AnswerText("", f"{float(loss) / frames:.3f} nats a frame; next: {names}")
-
-    def removable(self, step: int) -> list[int]:
-        return [t for t in super().removable(step) if t <= step]
+        targets = torch.from_numpy(vectors[1:]).to(scores.dtype)
+        loss = F.binary_cross_entropy_with_logits(scores[:-1], targets, reduction="sum")
+        nats = float(loss) / (len(vectors) - 1)
+        return AnswerText("", f"{nats:.3f} nats a frame; next: {names}")
 
 
-class EventsReading(GenerateReading):
-    """At each event the one that follows."""
+class EventsView(TokensView):
+    """The events of a piece, after <s>."""
 
-    def __init__(self, task: Any, model: Any, item: Any, ids: np.ndarray | None = None) -> None:
+    def __init__(self, task: Any, model: Any, item: Any) -> None:
         text = task.input_field.text(item)
-        if ids is None:
-            ids = np.array([BEGIN_ID, *task.tokenizer.ids(text)])
-        super().__init__(task, model, text, ids)
-
-    def without(self, token: int) -> EventsReading:
-        return EventsReading(self.task, self.model, self.text, np.delete(self.ids, token))
-
-    def blank(self) -> EventsReading:
-        return EventsReading(self.task, self.model, self.text, self.unknowns(self.ids))
+        super().__init__(task, model, text, np.array([BEGIN_ID, *task.tokenizer.ids(text)]))
 
 
 BUSIEST = 32  # events a step, on average, at which a model that writes more is stopped
@@ -117,7 +89,8 @@ class MusicForm(ABC):
     """How music is read and written."""
 
     name: ClassVar[str]
-    reading: ClassVar[Any]
+    input_view: ClassVar[type[InputView]]
+    answer_view: ClassVar[type[AnswerView]]
 
     @abstractmethod
     def field(self, config: Config) -> Any:
@@ -154,7 +127,8 @@ class Frames(MusicForm):
     """Frames (B, T, 88), of which each but the first is predicted."""
 
     name = "frames"
-    reading = FramesReading
+    input_view = SeriesView
+    answer_view = NextKeysView
 
     def field(self, config: Config) -> VectorField:
         source = PianoRoll(config.data.grid)
@@ -234,7 +208,8 @@ class Events(MusicForm):
     """Ids (B, T) from <s> to </s>, of which each but the first is predicted."""
 
     name = "events"
-    reading = EventsReading
+    input_view = EventsView
+    answer_view = NextTokenView
 
     def field(self, config: Config) -> MusicEvents:
         return MusicEvents("music", config.data.grid, max_length=config.data.max_length)

@@ -100,7 +100,7 @@ class Compose(Task):
     def __init__(self, config: Config, fields: Fields) -> None:
         super().__init__(config, fields)
         self.usage = "unspool generate {run} --length 64 --out piece.mid"
-        self.reading_class = self.form.reading
+        self.input_view, self.answer_view = self.form.input_view, self.form.answer_view
 
     @property
     def form(self) -> MusicForm:

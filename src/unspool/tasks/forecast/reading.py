@@ -1,8 +1,7 @@
-"""How `look` reads a series that is continued: steps of the past, values of the steps ahead."""
+"""Views of a series that is continued: steps of the past, values of the steps ahead."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -13,40 +12,33 @@ from torch import Tensor, nn
 from unspool.data.read.recording import Recording
 from unspool.nn.models.forecaster import RecursiveForecaster, Window, window_scale
 from unspool.tasks.forecast.answer import next_steps
-from unspool.tasks.reading import AnswerText, Reading, nothing
+from unspool.tasks.reading import AnswerText, AnswerView, InputView, nothing
 
 
-class ForecastReading(Reading):
-    """A value for each step ahead of one target; reasons are given for the value at one of them."""
+class PastView(InputView):
+    """The last steps of a series, up to where its forecast begins; `target`: the channel that is
+    forecast."""
 
-    measure = "number"
-    least = -math.inf
+    keeps_length = True
 
-    def __init__(
-        self, task: Any, model: Any, item: Any, window: Window | None = None, *, target: int = 0
-    ) -> None:
+    def __init__(self, task: Any, model: Any, item: Any, *, target: int = 0) -> None:
         field = task.input_field
         self.item: Recording = field.recording(item, "the series")
         if not len(self.item):
             raise nothing()
-        if window is None:
-            stretches = field.encode([self.item])
-            window = Window(*field.collate(stretches, np.array([target]))[:5])
-        self.task, self.model, self.window, self.target = task, model, window, target
-        length, last = int(window.lengths[0]), field.last(self.item)
-        self.first_step = last - length
-        steps = self.item.steps()[self.first_step : last]
+        stretches = field.encode([self.item])
+        self.window = Window(*field.collate(stretches, np.array([target]))[:5])
+        self.target = target
+        last = field.last(self.item)
+        self.first_step = last - int(self.window.lengths[0])
         self.ahead = next_steps(self.item, field)
         self.elements = field.inputs(target)
-        super().__init__(str(self.item), steps, last)
+        steps = self.item.steps()[self.first_step : last]
+        super().__init__(task, model, str(self.item), steps, last)
 
-    def of_target(self, target: int) -> Self:
-        """The same of another channel that is forecast."""
-        return type(self)(self.task, self.model, self.item, target=target)
-
-    @property
-    def asked(self) -> Sequence[str]:
-        return self.ahead
+    def of_target(self, target: int) -> PastView:
+        """The same for another channel that is forecast."""
+        return PastView(self.task, self.model, self.item, target=target)
 
     @property
     def input_module(self) -> nn.Module:
@@ -54,7 +46,7 @@ class ForecastReading(Reading):
         return self.model.window
 
     @property
-    def spans(self) -> list[tuple[int, int]]:
+    def network_spans(self) -> list[tuple[int, int]]:
         """A patch is one step; a recursive model also reads its own values, each a step."""
         first, size = self.first_step, getattr(self.model, "patch", 1)
         last = first + len(self.tokens)
@@ -67,63 +59,57 @@ class ForecastReading(Reading):
     @property
     def network_tokens(self) -> Sequence[str]:
         names = [*self.tokens, *self.ahead]
-        return [names[stop - 1 - self.first_step] for _, stop in self.spans]
+        return [names[stop - 1 - self.first_step] for _, stop in self.network_spans]
 
-    def answer_text(self, scores: Tensor) -> AnswerText:
-        values = self.values(scores)[:, 0].tolist()
-        first = f"{self.name(0)} {values[0]:.6g} at {self.ahead[0]}"
-        return AnswerText(first, f"the first of {len(values)} steps ahead" * (len(values) > 1))
-
-    def default_step(self) -> int:
-        return 0
-
-    def together(self, readings: Sequence[Any]) -> Tensor:
-        many = Window(*(torch.cat(each) for each in zip(*(own.window for own in readings))))
+    def batch(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        columns = (torch.cat(column) for column in zip(*(view.window for view in inputs)))
         number = next(self.model.parameters()).dtype
-        many = Window(*(x.to(number) if x.is_floating_point() else x for x in many))
-        forecast = self.model(many)
-        return self.model.uncertain.center(forecast.outputs)[..., None]
-
-    def chosen(self, scores: Tensor) -> list[int]:
-        return [0] * len(scores)
-
-    def name(self, answer: int) -> str:
-        return self.task.input_field.targets[self.target]
-
-    def values(self, scores: Tensor) -> Tensor:
-        """In the units of the file."""
-        center, scale = window_scale(self.window, self.model.normalize)
-        return center.double() + scale.double() * scores.double().cpu()
-
-    def best(self, values: Tensor, answer: int) -> int:
-        return answer
-
-    def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
-        """In units of the window."""
-        return scores[:, step, answer].double()
-
-    def unit(self, answer: int) -> float:
-        return float(window_scale(self.window, self.model.normalize)[1])
+        return Window(*(x.to(number) if x.is_floating_point() else x for x in columns))
 
     def without(self, token: int) -> Self:
         """The same as if this step had not been observed."""
         observed = self.window.observed.clone()
         observed[0, token] = False
         y = torch.where(observed, self.window.y, 0.0)
-        return self._of(self.window._replace(y=y, observed=observed))
-
-    def _of(self, window: Window) -> Self:
-        return type(self)(self.task, self.model, self.item, window, target=self.target)
+        return self.changed(window=self.window._replace(y=y, observed=observed))
 
     def blank(self) -> Self:
         """Every step at the level of the window, and other channels at their means; what is known
         ahead stays."""
         center, _ = window_scale(self.window, self.model.normalize)
         y = torch.where(self.window.observed, center, 0.0)
-        return self._of(self.window._replace(y=y, extra=torch.zeros_like(self.window.extra)))
+        extra = torch.zeros_like(self.window.extra)
+        return self.changed(window=self.window._replace(y=y, extra=extra))
 
-    def moved(self, step: int, token: int) -> int:
-        return step
 
-    def removable(self, step: int) -> list[int]:
-        return list(range(len(self.tokens))) if len(self.tokens) > 1 else []
+class ForecastView(AnswerView):
+    """A value for each step ahead of one target."""
+
+    measure = "number"
+
+    @property
+    def steps(self) -> Sequence[str]:
+        return self.input.ahead
+
+    def default_step(self) -> int:
+        return 0
+
+    def scores(self, batch: tuple[Any, ...]) -> Tensor:
+        """In units of the window."""
+        return self.model.uncertain.center(self.model(batch).outputs)[..., None]
+
+    def name(self, answer: int) -> str:
+        return self.task.input_field.targets[self.input.target]
+
+    def values(self, scores: Tensor) -> Tensor:
+        """In the units of the file."""
+        center, scale = window_scale(self.input.window, self.model.normalize)
+        return center.double() + scale.double() * scores.double().cpu()
+
+    def unit(self, answer: int) -> float:
+        return float(window_scale(self.input.window, self.model.normalize)[1])
+
+    def summary(self, scores: Tensor) -> AnswerText:
+        values = self.values(scores)[:, 0].tolist()
+        first = f"{self.name(0)} {values[0]:.6g} at {self.input.ahead[0]}"
+        return AnswerText(first, f"the first of {len(values)} steps ahead" * (len(values) > 1))

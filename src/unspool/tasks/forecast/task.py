@@ -50,7 +50,7 @@ from unspool.tasks.forecast.models import (
     linear_baselines,
 )
 from unspool.tasks.forecast.plan import plan_forecast
-from unspool.tasks.forecast.reading import ForecastReading
+from unspool.tasks.forecast.reading import ForecastView, PastView
 from unspool.tasks.forecast.report import ForecastReport, WindowScorer
 from unspool.tasks.forecast.stream import HistoryStream
 from unspool.tasks.linear import Fitting
@@ -84,7 +84,8 @@ class Forecast(Task):
     higher_is_better = False
     default_model = "gru"
     unit = "series"
-    reading_class = ForecastReading
+    input_view = PastView
+    answer_view = ForecastView
     answer = SeriesForecast
     items = (Recording, np.ndarray, list)
     options = ForecastOptions

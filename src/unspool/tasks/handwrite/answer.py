@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any, ClassVar
@@ -17,8 +17,8 @@ from unspool.nn.models.handwriting import Drawings
 from unspool.tasks.answer import Answer
 from unspool.tasks.generation_options import GenerationOptions
 from unspool.tasks.metrics import bootstrap_mean
-from unspool.tasks.reading import AnswerText
-from unspool.tasks.series_readings import SeriesInput
+from unspool.tasks.reading import AnswerText, AnswerView
+from unspool.tasks.reading_inputs import SeriesView
 from unspool.tasks.task import Report
 
 
@@ -171,45 +171,40 @@ def svg_lines(strokes: Strokes, title: str = "") -> list[str]:
     return [head, *body, "</svg>"]
 
 
-class HandwriteReading(SeriesInput):
-    """Whether the pen is lifted after the point that follows each; reasons are given for that."""
+class PenView(AnswerView):
+    """Whether the pen is lifted after the point that follows each."""
 
-    def __init__(self, task: Any, model: Any, item: Any, vectors: np.ndarray | None = None) -> None:
-        super().__init__(task, model, item, vectors)
-        self.words: Any = None
-        text = getattr(self.item, "text", "")
-        if task.conditional:
-            self.words = task.text_ids(text, "the drawing")
-            self.written = [*text, END]
+    per_token = causal = True
+    text_ids: Any = None
+
+    def __init__(self, input: SeriesView) -> None:
+        super().__init__(input)
+        if self.task.conditional:
+            text = getattr(input.item, "text", "")
+            self.text_ids = self.task.text_ids(text, "the drawing")
+            self.tokens = [*text, END]
 
     def default_step(self) -> int:
-        return max(0, len(self.asked) - 2)  # after the last point nothing follows
+        return max(0, len(self.steps) - 2)  # after the last point nothing follows
 
-    def drawings(self, readings: Sequence[Any]) -> Drawings:
-        values, lengths = self.batch(readings)
-        text = None
-        if self.words is not None:
-            rows = torch.zeros(len(readings), dtype=torch.int64)
-            text = self.words.select(rows)
+    def drawings(self, batch: tuple[Any, ...]) -> Drawings:
+        text = self.text_ids
+        if text is not None:
+            text = text.select(torch.zeros(len(batch[0]), dtype=torch.int64))
+        values, lengths = batch
         return Drawings(values, lengths, text)
 
-    def together(self, readings: Sequence[Any]) -> Tensor:
-        up = self.model.mixture(self.drawings(readings)).up
+    def scores(self, batch: tuple[Any, ...]) -> Tensor:
+        up = self.model.mixture(self.drawings(batch)).up
         return torch.stack([torch.zeros_like(up), up], -1)
 
-    def answer_text(self, scores: Tensor) -> AnswerText:
+    def summary(self, scores: Tensor) -> AnswerText:
         """How probable the whole drawing is."""
-        drawings = self.drawings([self])
+        drawings = self.drawings(self.input.batch([self.input]))
         losses = self.model.losses(drawings)
         count = max(1, int(drawings.lengths[0]) - 1)
         loss = float((losses.move + losses.pen).sum()) / count
         return AnswerText("", f"The model gives the {count} moves of it {loss:.3f} nats a point.")
 
-    def chosen(self, scores: Tensor) -> list[int]:
-        return scores.argmax(-1).tolist()
-
     def name(self, answer: int) -> str:
         return ("pen down", "pen up")[answer]
-
-    def removable(self, step: int) -> list[int]:
-        return [t for t in super().removable(step) if t <= step]

@@ -45,7 +45,7 @@ from unspool.tasks.encoder import (
     checked_options,
     recurrent_models,
 )
-from unspool.tasks.handwrite.answer import HandwriteReading, HandwriteReport, Handwritten, Writing
+from unspool.tasks.handwrite.answer import HandwriteReport, Handwritten, PenView, Writing
 from unspool.tasks.handwrite.baselines import fit_baseline
 from unspool.tasks.input_layers import InputOptions, input_layer
 from unspool.tasks.inputs.strokes import preparation
@@ -123,7 +123,7 @@ class Handwrite(Task):
     higher_is_better = False
     default_model = "lstm"
     unit = "drawings"
-    reading_class = HandwriteReading
+    answer_view = PenView
     answer = Handwritten
     items = (Recording, np.ndarray, list)
     options = Writing

@@ -20,6 +20,8 @@ from unspool.data.read import Table
 from unspool.data.read.media import Medium
 from unspool.data.store.ragged import Windows, cut_windows
 from unspool.nn.models.ensemble import Kind, average
+from unspool.tasks.reading import InputView
+from unspool.tasks.reading_inputs import DocumentView
 
 
 def windows_of(part: Part, field: str, data: DataConfig) -> Windows | None:
@@ -75,6 +77,7 @@ class InputKind(ABC):
     medium    of files with such values; the planner finds these itself
     typed     whether only tables of JSON and the like can hold such values
     numeric   whether only tables with numbers can
+    input_view    how `look` reads one input, unless the task has its own
     """
 
     name: ClassVar[str]
@@ -83,6 +86,7 @@ class InputKind(ABC):
     medium: ClassVar[Medium | None] = None
     typed: ClassVar[bool] = False
     numeric: ClassVar[bool] = False
+    input_view: ClassVar[type[InputView]] = DocumentView
 
     @abstractmethod
     def field(self, config: Config) -> Field:
@@ -110,8 +114,3 @@ class InputKind(ABC):
     def check(self, config: Config) -> None:
         """Refuse settings that are for other kinds."""
         return
-
-    def reading(self, target: str) -> Any:
-        """Return the class derived from `Reading` for one input, by what is answered: "label",
-        "labels", "number" or "tags"; None: that of the task."""
-        return None

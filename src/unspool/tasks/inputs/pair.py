@@ -13,7 +13,7 @@ from unspool.data.plan import Plan
 from unspool.errors import ConfigError
 from unspool.tasks.encoder import pair_reading
 from unspool.tasks.inputs.text import DIRECT_FIT, TextKind
-from unspool.tasks.pair_readings import READINGS
+from unspool.tasks.reading_inputs import PairView
 from unspool.tasks.size import longest_document
 
 
@@ -22,6 +22,7 @@ class PairKind(TextKind):
 
     name = "pair"
     rows = "pairs"
+    input_view = PairView
     settings = TextKind.settings | declare(model="pair")
 
     def field(self, config: Config) -> Field:
@@ -57,6 +58,3 @@ class PairKind(TextKind):
                 got=f"model.pair={config.model.pair}",
                 remedy="use --set pair=sequence, or another pooling",
             )
-
-    def reading(self, target: str) -> Any:
-        return READINGS[target]

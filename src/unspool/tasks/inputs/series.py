@@ -103,8 +103,3 @@ class SeriesKind(InputKind):
                 got=data.stride,
                 remedy=f"set stride={data.window} or less",
             )
-
-    def reading(self, target: str) -> Any:
-        from unspool.tasks import series_readings
-
-        return series_readings.READINGS[target]

@@ -34,11 +34,12 @@ from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.examples import Example
 from unspool.tasks.inputs import input_kind, read_field, reads_text, recommended_settings
 from unspool.tasks.inputs.kind import windows_of
-from unspool.tasks.label_readings import TagReading
+from unspool.tasks.reading import AnswerView, InputView
 from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document
 from unspool.tasks.streaming import StreamState
 from unspool.tasks.tag.plan import plan_tags
+from unspool.tasks.tag.reading import StepTagView, TagView, WordsView
 from unspool.tasks.tag.report import PlainReport, TaggedSpanReport, TagReport
 from unspool.tasks.tag.series import TaggedSeries, tagged_series
 from unspool.tasks.tag.text import SentenceTags, TaggedText, tagged_line, tagged_text, words_of
@@ -77,7 +78,8 @@ class Tag(Task):
     )
     default_model = "bilstm"
     higher_is_better = True
-    reading_class: Any = TagReading
+    input_view: type[InputView] | None = WordsView
+    answer_view: type[AnswerView] = TagView
     answer: type[Answer] = TaggedText
     items = (str, list, tuple)
     reads_contextual = True
@@ -105,8 +107,7 @@ class Tag(Task):
         self.marks = tags.marks
         self.spelling = getattr(self.input_field, "spelling", None)
         if not reads_text(config):
-            self.answer = TaggedSeries
-        self.reading_class = input_kind(config.data).reading("tags") or TagReading
+            self.answer, self.input_view, self.answer_view = TaggedSeries, None, StepTagView
         if self.marks is None:
             self.metric = "accuracy"
 

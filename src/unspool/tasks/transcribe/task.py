@@ -40,6 +40,7 @@ from unspool.tasks.encoder import (
 )
 from unspool.tasks.inputs import input_kind, read_field, reads_text, recommended_settings
 from unspool.tasks.inputs.kind import named_recordings
+from unspool.tasks.reading import AnswerView
 from unspool.tasks.roles import Lacking, Roles
 from unspool.tasks.tag.task import CNN, TRANSFORMER
 from unspool.tasks.task import Step, Task, WholeStart, walk
@@ -56,7 +57,7 @@ from unspool.tasks.transcribe.answer import (
 )
 from unspool.tasks.transcribe.attention import AttentionSearch, HybridSearch, attention_loss
 from unspool.tasks.transcribe.corpus import ctc_targets, leave_out_long_texts, refuse_unknown
-from unspool.tasks.transcribe.reading import AttentionReading, TranscribeReading
+from unspool.tasks.transcribe.reading import CtcView, ReducedView, TranscriptView
 from unspool.tasks.transcribe.report import TranscribeReport
 from unspool.tasks.transcribe.search import BestTexts, CtcSearch, judged
 from unspool.tasks.transcribe.stream import TranscribeStream
@@ -87,7 +88,8 @@ class Transcribe(Task):
         " objective ctc_weight",
         train="label_smoothing",
     )
-    reading_class: Any = TranscribeReading
+    input_view = ReducedView
+    answer_view: type[AnswerView] = CtcView
     default_model = "bilstm"
     higher_is_better = False
     answer = Transcript
@@ -109,7 +111,7 @@ class Transcribe(Task):
         self.usage = type(self).usage
         self.confidence = Confidence()
         if config.model.objective == "attention":
-            self.reading_class = AttentionReading
+            self.answer_view = TranscriptView
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:

@@ -32,7 +32,6 @@ from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document
 from unspool.tasks.task import Report, Step, Task, chunks, walk
 from unspool.tasks.text_metrics import corpus_bleu
-from unspool.tasks.token_readings import TranslateReading
 from unspool.tasks.translate.answer import (
     TranslateReport,
     Translation,
@@ -44,6 +43,7 @@ from unspool.tasks.translate.answer import (
     target_tensors,
 )
 from unspool.tasks.translate.plan import plan_translation
+from unspool.tasks.translate.reading import SourceView, TranslationView
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS
 
@@ -99,7 +99,8 @@ class Translate(Task):
     metric = "bleu"
     default_model = "transformer"
     higher_is_better = True
-    reading_class = TranslateReading
+    input_view = SourceView
+    answer_view = TranslationView
     answer = Translation
     options = Decoding
     defaults: ClassVar[Mapping[str, Any]] = {
