@@ -16,6 +16,7 @@ from unspool.errors import ConfigError
 from unspool.tasks.inputs.kind import Asked, InputKind
 from unspool.tasks.inputs.series_plan import holds_series, plan_series
 from unspool.tasks.inputs.text import DIRECT_FIT
+from unspool.tasks.reading_inputs import SeriesView
 
 # Of series there are often few, and an epoch is short.
 SERIES: dict[str, Any] = {
@@ -60,6 +61,7 @@ def vector_field(source: VectorSource, config: Config) -> Field:
 
 class SeriesKind(InputKind):
     name = "series"
+    input_view = SeriesView
     numeric = True
     rows = "recordings"
     settings = declare(
