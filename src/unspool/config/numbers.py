@@ -20,17 +20,17 @@ GROUP_LIMITS = ("memory.max", "memory/memory.limit_in_bytes")  # of a container,
 def machine_memory() -> int:
     """Bytes that a process can have: those of the machine, or of its container if that has less."""
     try:
-        found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+        limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     except (AttributeError, OSError, ValueError):  # no such question on this system
-        found = [ADDRESSABLE]
+        limits = [ADDRESSABLE]
     for name in GROUP_LIMITS:
         try:
             limit = (Path("/sys/fs/cgroup") / name).read_text(encoding="ascii").strip()
         except (OSError, ValueError):
             continue
         if limit.isdecimal() and int(limit) > 0:
-            found.append(int(limit))
-    return min(found)
+            limits.append(int(limit))
+    return min(limits)
 
 
 def size_in_words(size: float) -> str:

@@ -86,8 +86,8 @@ def resolve(
     options: Collection[str] = (),
 ) -> Config:
     """The `Config` for a task and a model from several layers of settings; see `layered`."""
-    own = {"task": task, "model_name": model}
-    return layered(Config, layers, own=own, options=options)
+    fixed = {"task": task, "model_name": model}
+    return layered(Config, layers, fixed=fixed, options=options)
 
 
 class _Reading(Section):
@@ -103,14 +103,14 @@ def resolve_data(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> DataConfig:
         (where, {key: value for key, value in values.items() if key in mine})
         for where, values in layers
     ]
-    return layered(_Reading, chosen, own={}).data
+    return layered(_Reading, chosen, fixed={}).data
 
 
 def layered(
     kind: type[S],
     layers: Sequence[tuple[str, Mapping[str, Any]]],
     *,
-    own: Mapping[str, Any],
+    fixed: Mapping[str, Any],
     options: Collection[str] = (),
 ) -> S:
     """A config of some kind from several layers of settings, later ones winning.
@@ -123,17 +123,17 @@ def layered(
     given_in: dict[str, str] = {}
     for where, values in layers:
         for key, value in values.items():
-            found = full_name(key, options=options, where=where, kind=kind)
-            section, name = found.split(".", 1)
+            full = full_name(key, options=options, where=where, kind=kind)
+            section, name = full.split(".", 1)
             given_in[f"{section}.{name}"] = where
             value = str(value) if isinstance(value, Path) else value
             if name.startswith("options."):
                 chosen = tree[section].setdefault("options", {})
                 tree[section]["options"] = {**chosen, name.removeprefix("options."): value}
             else:
-                unset = value == "none" and dict(settings(kind))[found].default is None
+                unset = value == "none" and dict(settings(kind))[full].default is None
                 tree[section][name] = None if unset else value
-    return build(kind, {**own, **tree}, given_in)
+    return build(kind, {**fixed, **tree}, given_in)
 
 
 def build(kind: type[S], tree: Mapping[str, Any], given_in: Mapping[str, str] | None = None) -> S:
@@ -234,12 +234,12 @@ def full_name(
         bare = [name for name in bare if not name.startswith("data.")]
     if len(bare) == 1:
         return bare[0]
-    own = [name.split(".")[1] for name in names]
+    bare_names = [name.split(".")[1] for name in names]
     ours = synonym(key)
-    if ours is not None and (ours in own or (ours in ARGUMENTS and kind is Config)):
+    if ours is not None and (ours in bare_names or (ours in ARGUMENTS and kind is Config)):
         near: str | None = ours
     else:
-        near = nearest(key, [*names, *own, *options])
+        near = nearest(key, [*names, *bare_names, *options])
     raise ConfigError(
         "unknown setting",
         where=where,

@@ -33,8 +33,8 @@ class Config(Section):
 
 def sections(kind: type[Section]) -> dict[str, type[Section]]:
     """The sections of a config of some kind."""
-    found = {name: field.annotation for name, field in kind.model_fields.items()}
-    return {n: c for n, c in found.items() if isinstance(c, type) and issubclass(c, Section)}
+    annotations = {name: field.annotation for name, field in kind.model_fields.items()}
+    return {n: c for n, c in annotations.items() if isinstance(c, type) and issubclass(c, Section)}
 
 
 SECTIONS = sections(Config)

@@ -44,12 +44,12 @@ RANGES = ((40, 57), (48, 65), (55, 72), (60, 79))  # of bass, tenor, alto, sopra
 
 def progression(rng: np.random.Generator) -> list[int]:
     """Degrees of a scale, from the first to the first."""
-    found = [1]
-    while len(found) < CHORDS - 2:
-        ways = FOLLOWS[found[-1]]
+    degrees = [1]
+    while len(degrees) < CHORDS - 2:
+        ways = FOLLOWS[degrees[-1]]
         p = np.array(list(ways.values()))
-        found.append(int(rng.choice(list(ways), p=p / p.sum())))
-    return [*found, 5, 1]
+        degrees.append(int(rng.choice(list(ways), p=p / p.sum())))
+    return [*degrees, 5, 1]
 
 
 def triad(degree: int, tonic: int, scale: str) -> list[int]:
@@ -67,12 +67,12 @@ def settings(notes: list[int]) -> list[np.ndarray]:
     at = [[p for p in range(low, high + 1) if p % 12 in notes] for low, high in RANGES]
     at[0] = [p for p in at[0] if p % 12 == notes[0]]
     return [
-        np.array(own)
-        for own in product(*at)
-        if own[0] < own[1] < own[2] < own[3]
-        and own[2] - own[1] <= 12
-        and own[3] - own[2] <= 12
-        and {p % 12 for p in own} == set(notes)
+        np.array(chord)
+        for chord in product(*at)
+        if chord[0] < chord[1] < chord[2] < chord[3]
+        and chord[2] - chord[1] <= 12
+        and chord[3] - chord[2] <= 12
+        and {p % 12 for p in chord} == set(notes)
     ]
 
 
@@ -89,14 +89,14 @@ def chorale(rng: np.random.Generator) -> list[list[int]]:
         fine = [w for w in ways if not has_parallel_fifth(before, w)] or ways
         far = np.array([abs(way - before).sum() for way in fine]) + rng.uniform(0, 2, len(fine))
         chords.append(fine[int(far.argmin())])
-    found: list[list[int]] = []
+    steps: list[list[int]] = []
     inside = {(tonic + step) % 12 for step in SCALES[scale]}
-    for own, after in zip(chords, [*chords[1:], chords[-1]]):
-        found += [own.tolist()] * STEPS
-        between = passing(int(own[3]), int(after[3]), inside)
-        if between is not None and between > own[2]:  # the soprano walks on before the others
-            found[-STEPS // 2 :] = [[*own[:3].tolist(), between]] * (STEPS // 2)
-    return found
+    for chord, after in zip(chords, [*chords[1:], chords[-1]]):
+        steps += [chord.tolist()] * STEPS
+        between = passing(int(chord[3]), int(after[3]), inside)
+        if between is not None and between > chord[2]:  # the soprano walks on before the others
+            steps[-STEPS // 2 :] = [[*chord[:3].tolist(), between]] * (STEPS // 2)
+    return steps
 
 
 def passing(note: int, after: int, inside: set[int]) -> int | None:
@@ -123,27 +123,27 @@ def run(write: Callable[[str], None], *, pieces: int = PIECES, epochs: int = 26)
         write_chorales(path, pieces)
         write(f"{pieces} pieces of {CHORDS} chords in four voices, in all keys:")
         write("")
-        found = train(
+        run = train(
             path, model="lstm", music="events", out=free_folder("demo", "chorale"), note=write,
             watcher=Printed(Console(stderr=True)), epochs=epochs, hidden=224, transpose=5, lr=4e-3,
             batch=8, dropout=0.1,
         )  # fmt: skip
-    for line in found.report.lines() if found.report else []:
+    for line in run.report.lines() if run.report else []:
         write(line)
     begun = as_piece(chorale(np.random.default_rng(10**6))[:GIVEN], "a new piece")
-    answer = found.compose(begun, length=12 * STEPS, temperature=0.7, seed=1)
+    answer = run.compose(begun, length=12 * STEPS, temperature=0.7, seed=1)
     write("")
     write(f"{GIVEN} steps of a piece that it has not seen, and what follows:")
     for line in answer.lines(1):
         write(line)
-    many = [found.compose(begun, length=12 * STEPS, seed=seed) for seed in range(1, 9)]
-    write(f"eight:   {music_numbers(own.piece.values[own.given :] for own in many)}")
-    midi, picture = found.path / "chorale.mid", found.path / "chorale.png"
+    many = [run.compose(begun, length=12 * STEPS, seed=seed) for seed in range(1, 9)]
+    write(f"eight:   {music_numbers(a.piece.values[a.given :] for a in many)}")
+    midi, picture = run.path / "chorale.mid", run.path / "chorale.png"
     write_atomic(midi, answer.midi())
     save_picture(roll_figure(answer.piece, answer.given), picture)
     write(f"written: {midi}, {picture}")
     write("")
     write("Next:")
-    write(f"  unspool look {found.path}   hear it, and see the gates while it plays")
-    write(f"  unspool generate {found.path} --prompt {midi} --length 64 --out more.mid")
+    write(f"  unspool look {run.path}   hear it, and see the gates while it plays")
+    write(f"  unspool generate {run.path} --prompt {midi} --length 64 --out more.mid")
     write("  unspool train FOLDER   MIDI files of your own")

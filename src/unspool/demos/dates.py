@@ -123,8 +123,8 @@ def written(day: date, language: Language, form: str) -> str:
 def dates(count: int, seed: int, *, held_out: bool) -> list[tuple[str, str]]:
     """`count` different pairs of (a date as people write it, ISO), of days held out or not."""
     rng = random.Random(seed)
-    found: dict[str, str] = {}
-    while len(found) < count:
+    pairs: dict[str, str] = {}
+    while len(pairs) < count:
         ordinal = rng.randint(FIRST, LAST)
         if (ordinal % HELD_OUT == 0) != held_out:
             continue
@@ -136,8 +136,8 @@ def dates(count: int, seed: int, *, held_out: bool) -> list[tuple[str, str]]:
         text = written(day, language, form)
         if rng.random() < 0.2:
             text = text.lower() if rng.random() < 0.5 else text.upper()
-        found[text] = day.isoformat()
-    return list(found.items())
+        pairs[text] = day.isoformat()
+    return list(pairs.items())
 
 
 def write_tsv(path: Path, pairs: Iterable[tuple[str, str]]) -> Path:

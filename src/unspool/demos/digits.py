@@ -84,32 +84,32 @@ def silence(rng: np.random.Generator) -> np.ndarray:
 
 def word(phones: list[Phone], who: Voice, rng: np.random.Generator) -> np.ndarray:
     """Phones one after the other; formants, loudness and noise glide from one to the next."""
-    sizes = [int(RATE * own.seconds * who.pace * rng.uniform(0.85, 1.2)) for own in phones]
+    sizes = [int(RATE * phone.seconds * who.pace * rng.uniform(0.85, 1.2)) for phone in phones]
     middles = np.cumsum(sizes) - np.array(sizes) / 2
     t = np.arange(sum(sizes))
 
     def glide(values: list[float]) -> np.ndarray:
         return np.interp(t, middles, values)
 
-    voiced = glide([own.loud if own.formants else 0.0 for own in phones])
+    voiced = glide([phone.loud if phone.formants else 0.0 for phone in phones])
     pitch = who.pitch * rng.uniform(0.9, 1.1) * (1.08 - 0.16 * t / len(t))
     phase = 2 * math.pi * np.cumsum(pitch) / RATE
     harmonics = np.arange(1, int(3800 / who.pitch) + 1)[:, None]
     f = harmonics * pitch
-    last = next((own.formants for own in phones if own.formants), (500.0, 1500.0, 2500.0))
+    last = next((phone.formants for phone in phones if phone.formants), (500.0, 1500.0, 2500.0))
     tracks = []
-    for own in phones:
-        last = own.formants or last
+    for phone in phones:
+        last = phone.formants or last
         tracks.append(last)
     power = np.zeros_like(f)
     for number, width in enumerate((90, 120, 180)):
-        middle = who.size * glide([own[number] for own in tracks])
+        middle = who.size * glide([phone[number] for phone in tracks])
         power += (0.8**number) / (1 + ((f - middle) / width) ** 2)
     sound = voiced * (power * np.sin(harmonics * phase)).sum(0)
-    for i, own in enumerate(phones):
-        if own.noise:
-            level = glide([own.loud if j == i else 0.0 for j in range(len(phones))])
-            sound += 3 * level * band(own.noise, len(t), rng)
+    for i, phone in enumerate(phones):
+        if phone.noise:
+            level = glide([phone.loud if j == i else 0.0 for j in range(len(phones))])
+            sound += 3 * level * band(phone.noise, len(t), rng)
     fade = np.minimum(1, np.minimum(t, t[::-1]) / (0.008 * RATE))
     return sound * fade
 

@@ -121,24 +121,24 @@ def run(write: Callable[[str], None]) -> None:
         write("")
         write("Where does each begin? A label for each step of longer recordings:")
         write("")
-        found = train(
+        trained = train(
             sessions, task="tag", model="bigru", label="gesture", test_share=0.2,
             out=free_folder("demo", "gestures-steps"), note=write, watcher=watcher, hidden=32,
             epochs=20, batch=4, lr=5e-3, output="crf",
         )  # fmt: skip
-        for line in found.report.lines() if found.report else []:
+        for line in trained.report.lines() if trained.report else []:
             write(line)
-        series = next(iter(open_inputs(new, found.config.data, "tag").rows())).values[0]
+        series = next(iter(open_inputs(new, trained.config.data, "tag").rows())).values[0]
         truth = [line.split(",")[5] for line in new.read_text(encoding="utf-8").splitlines()[1:]]
-        answer = found.predict([series])[0]
+        answer = trained.predict([series])[0]
     write("")
     write(f"a new recording: {answer}")
-    picture = found.path / "recording.png"
+    picture = trained.path / "recording.png"
     bands = {"true": truth, "predicted": answer.labels}
     save_picture(series_figure(series, bands=bands, title="A new recording"), picture)
     write(f"picture: {picture}")
     write("")
     write("Next:")
     write(f"  unspool look {named.path}    the page: gates and reasons under the curves")
-    write(f"  unspool look {found.path} --view saliency    why a step has its label")
+    write(f"  unspool look {trained.path} --view saliency    why a step has its label")
     write("  unspool check FILE ; unspool train FILE --group COLUMN   your own recordings")

@@ -66,7 +66,7 @@ def letter(name: str) -> list[np.ndarray]:
 
 def written(word: str, rng: np.random.Generator) -> list[np.ndarray]:
     """A word by some hand: with a slant, a size, a line that rises or falls, and a shake."""
-    found, x = [], 0.0
+    strokes, x = [], 0.0
     slant, rise = rng.normal(0.1, 0.15), rng.normal(0, 0.03)
     size = math.exp(rng.normal(0, 0.1)) * np.array([math.exp(rng.normal(0, 0.1)), 1.0])
     for name in word:
@@ -74,9 +74,9 @@ def written(word: str, rng: np.random.Generator) -> list[np.ndarray]:
             points = stroke + np.array([x, 0]) + rng.normal(0, 0.12, stroke.shape)
             points[:, 0] += slant * (7 - points[:, 1])
             points[:, 1] += rise * points[:, 0]
-            found.append(points * size)
+            strokes.append(points * size)
         x += WIDTHS.get(name, WIDTH) + rng.normal(0, 0.15)
-    return found
+    return strokes
 
 
 def write_words(path: Path, count: int = WORDS, letters: str = KNOWN, seed: int = 1) -> None:
@@ -97,18 +97,18 @@ def run(write: Callable[[str], None]) -> None:
         write_words(path)
         write(f"{WORDS:,} words of the letters {KNOWN}, each by a hand of its own:")
         write("")
-        found = train(
+        trained = train(
             path, task="handwrite", model="lstm", out=free_folder("demo", "handwriting"),
             note=write, watcher=Printed(Console(stderr=True)), hidden=100, epochs=16, batch=16,
             lr=5e-3, mixture=8, dropout=0.0,
         )  # fmt: skip
-    for line in found.report.lines() if found.report else []:
+    for line in trained.report.lines() if trained.report else []:
         write(line)
     write("")
-    answers = [found.predict([[]], Writing(text=text, bias=1.0))[0] for text in ASKED]
+    answers = [trained.predict([[]], Writing(text=text, bias=1.0))[0] for text in ASKED]
     for answer in answers:
         write(f"written: {answer}")
-    picture, window = found.path / "words.png", found.path / "window.png"
+    picture, window = trained.path / "words.png", trained.path / "window.png"
     drawings = [answer.strokes for answer in answers]
     save_picture(drawing_figure(drawings, titles=ASKED, columns=2), picture)
     last = answers[-1]
@@ -117,6 +117,6 @@ def run(write: Callable[[str], None]) -> None:
     write(f"pictures: {picture}, {window}")
     write("")
     write("Next:")
-    write(f"  unspool look {found.path}   watch it write")
-    write(f'  unspool generate {found.path} --text "runs" --bias 1 --out runs.svg')
+    write(f"  unspool look {trained.path}   watch it write")
+    write(f'  unspool generate {trained.path} --text "runs" --bias 1 --out runs.svg')
     write("  unspool train FILE --task handwrite   strokes of your own, with or without texts")

@@ -74,13 +74,13 @@ def clips(count: int, *, seen: bool, seed: int) -> list[Moving]:
     return [moving(*pairs[i % len(pairs)], rng) for i in range(count)]
 
 
-def write_clips(home: Path, found: list[Moving]) -> Path:
+def write_clips(home: Path, clips: list[Moving]) -> Path:
     """A file a clip, and a table of all that is known of them."""
     home.mkdir(parents=True)
     rows = []
-    for i, own in enumerate(found):
-        np.save(home / f"{i}.npy", own.pixels)
-        known = {"labels": own.labels, "label": own.direction}
+    for i, clip in enumerate(clips):
+        np.save(home / f"{i}.npy", clip.pixels)
+        known = {"labels": clip.labels, "label": clip.direction}
         rows.append(json.dumps({"file": f"{i}.npy", **known}))
     table = home / "clips.jsonl"
     table.write_text("\n".join(rows) + "\n", encoding="utf-8")

@@ -68,15 +68,15 @@ def reviews(count: int, seed: int, *, unseen: bool) -> list[Review]:
     """Each product is good at some things and bad at others, whoever writes. `unseen`: a fifth of
     the targets are of the held-out ones."""
     rng = random.Random(seed)
-    found = []
+    made = []
     for _ in range(count):
         product = rng.choice(list(PRODUCTS))
         known = [target for target in PRODUCTS[product] if target not in UNSEEN]
         targets = rng.sample(known, rng.choice([1, 2, 2, 3]))
         if unseen and rng.random() < 0.4:
             targets[0] = next(target for target in PRODUCTS[product] if target in UNSEEN)
-        found.append(review(product, targets, rng))
-    return found
+        made.append(review(product, targets, rng))
+    return made
 
 
 def review(product: str, targets: Sequence[str], rng: random.Random) -> Review:
@@ -105,22 +105,22 @@ def marked(text: str, start: int, end: int) -> str:
     return f"{text[:start]}$T${text[end:]}"
 
 
-def write_spans(path: Path, found: Iterable[Review]) -> None:
+def write_spans(path: Path, reviews: Iterable[Review]) -> None:
     """For `tag`: texts with the spans of their targets."""
     with open(path, "w", encoding="utf-8") as file:
-        for own in found:
-            spans = [{"start": o.start, "end": o.end, "label": "TARGET"} for o in own.opinions]
-            file.write(json.dumps({"text": own.text, "spans": spans}) + "\n")
+        for review in reviews:
+            spans = [{"start": o.start, "end": o.end, "label": "TARGET"} for o in review.opinions]
+            file.write(json.dumps({"text": review.text, "spans": spans}) + "\n")
 
 
-def write_pairs(path: Path, found: Iterable[Review]) -> None:
+def write_pairs(path: Path, reviews: Iterable[Review]) -> None:
     """For `classify`: a text, its target, the polarity."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["text", "target", "polarity"])
-        for own in found:
-            rows.writerows([marked(own.text, o.start, o.end), o.target, o.polarity]
-                           for o in own.opinions)  # fmt: skip
+        for review in reviews:
+            rows.writerows([marked(review.text, o.start, o.end), o.target, o.polarity]
+                           for o in review.opinions)  # fmt: skip
 
 
 class DetectedOpinion(NamedTuple):
@@ -138,36 +138,36 @@ class DetectedOpinion(NamedTuple):
 def find_opinions(targets: Run, polarity: Run, new: Sequence[Review]) -> list[DetectedOpinion]:
     """First the targets of all reviews, then the polarity towards each."""
     spans = [
-        (own, span)
-        for own, answer in zip(new, targets.predict([own.text for own in new]))
+        (review, span)
+        for review, answer in zip(new, targets.predict([review.text for review in new]))
         for span in answer.spans
     ]
-    pairs = [(marked(own.text, span.start, span.end), span.text) for own, span in spans]
-    found = []
-    for (own, span), answer in zip(spans, polarity.predict(pairs)):
-        written = {(o.start, o.end): o.polarity for o in own.opinions}
+    pairs = [(marked(review.text, span.start, span.end), span.text) for review, span in spans]
+    opinions = []
+    for (review, span), answer in zip(spans, polarity.predict(pairs)):
+        written = {(o.start, o.end): o.polarity for o in review.opinions}
         right = written.get((span.start, span.end)) == answer.label
         probability = answer.probabilities[answer.label]
-        found.append(
+        opinions.append(
             DetectedOpinion(
-                own.product, span.text, answer.label, probability, own.text, span.start, right
+                review.product, span.text, answer.label, probability, review.text, span.start, right
             )
         )
-    return found
+    return opinions
 
 
-def table(found: Sequence[DetectedOpinion], *, fewest: int = 3) -> list[str]:
+def table(opinions: Sequence[DetectedOpinion], *, fewest: int = 3) -> list[str]:
     """A line a product and target: counts, the share of praise, the surest example."""
     groups: dict[tuple[str, str], list[DetectedOpinion]] = defaultdict(list)
-    for own in found:
-        groups[own.product, own.target].append(own)
+    for opinion in opinions:
+        groups[opinion.product, opinion.target].append(opinion)
     lines = [f"{'product':<11} {'target':<14} {'good':>5} {'bad':>5} {'neither':>8}  for example"]
     for (product, target), group in sorted(groups.items()):
         if len(group) >= fewest:
-            counts = Counter(own.polarity for own in group)
+            counts = Counter(opinion.polarity for opinion in group)
             usual = counts.most_common(1)[0][0]
-            surest = max((own for own in group if own.polarity == usual),
-                         key=lambda own: own.probability)  # fmt: skip
+            surest = max((opinion for opinion in group if opinion.polarity == usual),
+                         key=lambda opinion: opinion.probability)  # fmt: skip
             lines.append(
                 f"{product:<11} {target:<14} {counts['positive']:>5} {counts['negative']:>5}"
                 f" {counts['neutral']:>8}  {around(surest)}"
@@ -176,18 +176,18 @@ def table(found: Sequence[DetectedOpinion], *, fewest: int = 3) -> list[str]:
     return [*lines, *([f"({rare} more opinions, on rarer targets)"] if rare else [])]
 
 
-def around(own: DetectedOpinion, width: int = 56) -> str:
+def around(opinion: DetectedOpinion, width: int = 56) -> str:
     """The part of a review in which its target stands."""
-    first = max(0, min(own.start - width // 2, len(own.text) - width))
-    shown = own.text[first : first + width]
-    return "…" * (first > 0) + shown + "…" * (first + width < len(own.text))
+    first = max(0, min(opinion.start - width // 2, len(opinion.text) - width))
+    shown = opinion.text[first : first + width]
+    return "…" * (first > 0) + shown + "…" * (first + width < len(opinion.text))
 
 
-def write_table(path: Path, found: Sequence[DetectedOpinion]) -> None:
+def write_table(path: Path, opinions: Sequence[DetectedOpinion]) -> None:
     with open(path, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["product", "target", "polarity", "probability", "text"])
-        rows.writerows([*own[:3], f"{own.probability:.4f}", own.text] for own in found)
+        rows.writerows([*o[:3], f"{o.probability:.4f}", o.text] for o in opinions)
 
 
 def run(
@@ -215,21 +215,21 @@ def run(
             pairs, task="classify", out=free_folder("demo", "polarity"), text="text",
             text_pair="target", label="polarity", baseline=False, **settings,
         )  # fmt: skip
-    found = find_opinions(targets, polarity, unlabelled)
+    opinions = find_opinions(targets, polarity, unlabelled)
     write("")
     write(f"{new:,} new reviews, a fifth of the targets never seen before:")
     write("")
-    for line in table(found):
+    for line in table(opinions):
         write(line)
-    written = [opinion for own in unlabelled for opinion in own.opinions]
-    right = sum(own.right for own in found)
+    written = [opinion for item in unlabelled for opinion in item.opinions]
+    right = sum(item.right for item in opinions)
     write("")
     write(
-        f"{len(found):,} opinions found, of which {right:,} are right in target and polarity, of"
-        f" {len(written):,} that were written: F1 {2 * right / (len(found) + len(written)):.4f}"
+        f"{len(opinions):,} opinions found, of which {right:,} are right in target and polarity, of"
+        f" {len(written):,} that were written: F1 {2 * right / (len(opinions) + len(written)):.4f}"
     )
     out = polarity.path / "opinions.csv"
-    write_table(out, found)
+    write_table(out, opinions)
     write(f"all of them: {out}")
     write("")
     write("Next:")

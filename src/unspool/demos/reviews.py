@@ -46,16 +46,16 @@ FORMS = [
 def reviews(count: int, seed: int) -> list[tuple[str, str]]:
     """`count` pairs of (sentence, praise or complaint), every sentence a different one."""
     rng = random.Random(seed)
-    found: dict[str, str] = {}
-    while len(found) < count:
+    sentences: dict[str, str] = {}
+    while len(sentences) < count:
         form, keeps = rng.choice(FORMS)
         praise = rng.random() < 0.5
         x, y = rng.choice(GOOD), rng.choice(BAD)
         if not praise:
             x, y = y, x
         sentence = rng.choice(OPENINGS) + form.format(thing=rng.choice(THINGS), x=x, y=y)
-        found[sentence] = "praise" if praise == keeps else "complaint"
-    return list(found.items())
+        sentences[sentence] = "praise" if praise == keeps else "complaint"
+    return list(sentences.items())
 
 
 def write_csv(path: Path, rows: list[tuple[str, str]]) -> None:

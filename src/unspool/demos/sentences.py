@@ -38,11 +38,11 @@ def corpus(count: int, seed: int) -> list[str]:
     rng = random.Random(seed)
     gaps = {**PAIRED, **{form: list(product(*words)) for form, words in FREE.items()}}
     forms = list(gaps)
-    found = []
+    lines = []
     for _ in range(count):
         form = rng.choice(forms)
-        found.append(form.format(*rng.choice(gaps[form])))
-    return found
+        lines.append(form.format(*rng.choice(gaps[form])))
+    return lines
 
 
 NAMES = {"Teddy": "bears", "Rose": "gardens", "Bill": "payments", "Mark": "sheets",
@@ -56,15 +56,15 @@ SAID = ['He said , "', 'She wrote , "', 'They shouted , "', 'Nobody said , "']
 def teddy(count: int, seed: int) -> list[Tagged]:
     """Sentences in which half of the first names are none; tags are IOB2."""
     rng = random.Random(seed)
-    found = []
+    sentences = []
     for _ in range(count):
         first, things = rng.choice(list(NAMES.items()))
         person = rng.random() < 0.5
         name = [(first, "B-PER"), (rng.choice(SURNAMES), "I-PER")]
         middle = name if person else [(first, "O"), (things, "O")]
         end = rng.choice(ONE if person else THEY) + ' ! "'
-        found.append([*untagged(rng.choice(SAID), "O"), *middle, *untagged(end, "O")])
-    return found
+        sentences.append([*untagged(rng.choice(SAID), "O"), *middle, *untagged(end, "O")])
+    return sentences
 
 
 DRINKERS, DRINKS = ["cat", "dog", "horse", "lamb", "calf", "bird"], ["milk", "water", "juice"]
@@ -77,7 +77,7 @@ ELSE = "-"  # the tag of every word but "it"
 def it(count: int, seed: int) -> list[Tagged]:
     """Sentences in which the last word decides which noun "it" is; that noun is the tag of "it"."""
     rng = random.Random(seed)
-    found = []
+    sentences = []
     for _ in range(count):
         drinks, first = rng.random() < 0.5, rng.random() < 0.5
         who = rng.choice(DRINKERS if drinks else WALKERS)
@@ -85,14 +85,14 @@ def it(count: int, seed: int) -> list[Tagged]:
         reason = rng.choice((NEEDS if first else TASTES) if drinks else (MOODS if first else SIZES))
         deed = rng.choice(["drank", "left", "wanted"]) if drinks else "didn't cross"
         degree = rng.choice(["", "so ", "too "])
-        found.append(
+        sentences.append(
             [
                 *untagged(f"The {who} {deed} the {what} because", ELSE),
                 ("it", who if first else what),
                 *untagged(f"was {degree}{reason}", ELSE),
             ]
         )
-    return found
+    return sentences
 
 
 def untagged(text: str, tag: str) -> Tagged:

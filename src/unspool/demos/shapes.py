@@ -60,9 +60,9 @@ class Scene(NamedTuple):
 def split_things(fold: int = 0) -> tuple[list[Thing], list[Thing]]:
     """Those of training, and those that are held out: a shape of each colour, another one in each
     fold. Settings were chosen on folds 1 and 2, the last of them after fold 0 had been seen."""
-    held = [Thing(own, SHAPES[(i + fold) % len(SHAPES)]) for i, own in enumerate(COLOURS)]
+    held = [Thing(thing, SHAPES[(i + fold) % len(SHAPES)]) for i, thing in enumerate(COLOURS)]
     every = [Thing(colour, shape) for colour in COLOURS for shape in SHAPES]
-    return [own for own in every if own not in held], held
+    return [thing for thing in every if thing not in held], held
 
 
 def scenes_of(things: Sequence[Thing]) -> list[Scene]:

@@ -65,8 +65,8 @@ def count_pairs(column: TokenColumn, *, least: int) -> PairCounts:
     on the way."""
     total = PairCounts(np.empty(0, np.int64), np.empty(0, np.int64))
     for start, stop in _windows(column):
-        found = PairCounts(*np.unique(_pairs(column, start, stop).pairs, return_counts=True))
-        total = _merged(total, found)
+        counts = PairCounts(*np.unique(_pairs(column, start, stop).pairs, return_counts=True))
+        total = _merged(total, counts)
         while len(total.pairs) > MOST_PAIRS:
             often = total.counts > max(1, total.counts.min())
             total = PairCounts(total.pairs[often], total.counts[often])
@@ -116,9 +116,9 @@ def _add(
     """Write the pieces `start` to `stop` with their phrases joined, from the left."""
     ids, inside, pairs = _pairs(column, start, stop)
     place = np.searchsorted(phrases, pairs)
-    found = inside & (place < len(phrases))
-    found[found] = phrases[place[found]] == pairs[found]
-    joined = every_other(found)
+    is_phrase = inside & (place < len(phrases))
+    is_phrase[is_phrase] = phrases[place[is_phrase]] == pairs[is_phrase]
+    joined = every_other(is_phrase)
     ids = ids.copy()
     ids[:-1][joined] = len(column.types) + place[joined]
     kept = np.ones(len(ids), bool)
@@ -128,8 +128,8 @@ def _add(
     writer.add(ids[kept], np.diff(before[edges]), column.characters[start:stop].tolist())
 
 
-def every_other(found: np.ndarray) -> np.ndarray:
+def every_other(marks: np.ndarray) -> np.ndarray:
     """The first, third, ... of each run of True: of two overlapping phrases the left counts."""
-    places = np.arange(len(found))
-    starts = np.where(found & ~np.concatenate([[False], found[:-1]]), places, 0)
-    return found & ((places - np.maximum.accumulate(starts)) % 2 == 0)
+    places = np.arange(len(marks))
+    starts = np.where(marks & ~np.concatenate([[False], marks[:-1]]), places, 0)
+    return marks & ((places - np.maximum.accumulate(starts)) % 2 == 0)

@@ -68,7 +68,7 @@ def make_config(
             (config_file or "config file", from_file),
             ("--set", settings),
         ],
-        own={"method": "word2vec"},
+        fixed={"method": "word2vec"},
     )
     if config.tokenizer.kind != "word":
         raise ConfigError(

@@ -183,7 +183,7 @@ def read_hashes(folder: Path) -> dict[str, list[str]] | None:
         raise RunError(f"cannot be read ({error.strerror})", where=path, remedy=remedy) from None
     except ValueError as error:
         raise RunError(f"damaged: {error}", where=path, remedy=remedy) from None
-    if not isinstance(hashes, dict) or not all(isinstance(own, list) for own in hashes.values()):
+    if not isinstance(hashes, dict) or not all(isinstance(x, list) for x in hashes.values()):
         raise RunError("damaged: no list of hashes", where=path, remedy=remedy)
     return hashes
 
@@ -205,11 +205,11 @@ def list_all(folder: Path) -> None:
         _write_hashes(folder, {path.name: [hash_of(path)] for path in files})
 
 
-def _list(path: Path, own: list[str]) -> None:
+def _list(path: Path, digests: list[str]) -> None:
     before = read_hashes(path.parent) or {}
     hashes = {name: known for name, known in before.items() if name != path.name}
-    if own:
-        hashes[path.name] = list(dict.fromkeys(own))
+    if digests:
+        hashes[path.name] = list(dict.fromkeys(digests))
     if hashes != before:
         _write_hashes(path.parent, hashes)
 

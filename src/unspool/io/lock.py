@@ -81,10 +81,10 @@ def refuse_held(folder: Path) -> None:
 
 
 def held_error(folder: Path) -> RunError:
-    found = _holder(folder / LOCK)
+    holder = _holder(folder / LOCK)
     who = "another process"
-    if found:
-        who = f"process {found['pid']} on {found['host']}, since {found['since']}"
+    if holder:
+        who = f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
     return RunError(
         f"is held by {who}",
         where=folder,
@@ -100,8 +100,8 @@ def _about_me() -> bytes:
 def _holder(path: Path) -> dict[str, object]:
     """What the file says; {} where it says nothing, as just after it was made."""
     try:
-        found = parse_json(read_regular(path, most=4096))
-        return {name: found[name] for name in ("pid", "host", "since")}
+        record = parse_json(read_regular(path, most=4096))
+        return {name: record[name] for name in ("pid", "host", "since")}
     except (OSError, ValueError, TypeError, KeyError):
         return {}
 

@@ -27,11 +27,11 @@ def choose_instructions() -> tuple[str | None, str]:
         return None, "switched off by UNSPOOL_NATIVE=0"
     if _kernels is None:
         return None, "not built; a C++ compiler at installation gives them"
-    found = _kernels.instruction_sets()
+    supported = _kernels.instruction_sets()
     if wanted in ("", "1"):
-        wanted = found[0]
-    if wanted not in found:
-        return None, f"UNSPOOL_NATIVE={wanted} is not one of {', '.join(found)} that are here"
+        wanted = supported[0]
+    if wanted not in supported:
+        return None, f"UNSPOOL_NATIVE={wanted} is not one of {', '.join(supported)} that are here"
     _kernels.use(wanted)
     return wanted, wanted
 

@@ -71,7 +71,7 @@ def run(
     pads = Pads.of(hidden, y.shape[1], memory, source.keys.shape[-1], WIDTH[half])
     ready = pad_weights(weights, pads, join=weights.feeding)
     unit = pads.hidden
-    given = AttentionInputs(
+    inputs = AttentionInputs(
         kind=cell.kind,
         half=half,
         update_new=cell.update_new,
@@ -99,10 +99,12 @@ def run(
         c0=[laid_out(state[1], 0, unit) if len(state) > 1 else none for state in starts],
         masks=[none if m is None else laid_out(m, 0, unit) for m in masks],
     )
-    learning = torch.is_grad_enabled() and any(t.requires_grad for t in library.tensors_of(given))
-    given = given._replace(learning=learning)
+    learning = torch.is_grad_enabled() and any(t.requires_grad for t in library.tensors_of(inputs))
+    inputs = inputs._replace(learning=learning)
     compiling = torch.compiler.is_compiling()
-    kept, layers = unflatten(attention_decoder(*given) if learning or compiling else compute(given))
+    kept, layers = unflatten(
+        attention_decoder(*inputs) if learning or compiling else compute(inputs)
+    )
     return DecoderOutput(
         layers[-1].h[:, :hidden],
         kept.context[:, :memory],

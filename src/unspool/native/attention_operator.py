@@ -95,31 +95,31 @@ class AttentionSaved(NamedTuple):
 
 
 def make_kept(
-    given: AttentionInputs, empty: Callable[..., Tensor] = empty
+    inputs: AttentionInputs, empty: Callable[..., Tensor] = empty
 ) -> tuple[AttentionSaved, list[SavedLayer]]:
     """Unfilled."""
-    rows, hidden = len(given.y), given.h0[0].shape[1]
-    (_, size, units), memory = given.keys.shape, given.values.shape[2]
-    number, single, kind = NUMBER[given.half], torch.float32, given.kind
+    rows, hidden = len(inputs.y), inputs.h0[0].shape[1]
+    (_, size, units), memory = inputs.keys.shape, inputs.values.shape[2]
+    number, single, kind = NUMBER[inputs.half], torch.float32, inputs.kind
     kept = AttentionSaved(
-        output=empty(rows if given.feeding else 0, hidden, dtype=single),
+        output=empty(rows if inputs.feeding else 0, hidden, dtype=single),
         context=empty(rows, memory, dtype=single),
         alignment=empty(rows, size, dtype=single),
-        coverage=empty(rows if given.w_k.numel() else 0, size, dtype=single),
-        q=empty(rows if given.W_q.numel() else 0, units, dtype=single),
-        joined=empty(rows if given.feeding else 0, memory + hidden, dtype=number),
+        coverage=empty(rows if inputs.w_k.numel() else 0, size, dtype=single),
+        q=empty(rows if inputs.W_q.numel() else 0, units, dtype=single),
+        joined=empty(rows if inputs.feeding else 0, memory + hidden, dtype=number),
     )
-    inner = kind == "gru_before" or (given.learning and kind == "gru_after")
+    inner = kind == "gru_before" or (inputs.learning and kind == "gru_after")
     layers = [
         SavedLayer(
-            x=empty(rows if k == 0 or given.masks[k].numel() else 0, w.shape[1], dtype=number),
+            x=empty(rows if k == 0 or inputs.masks[k].numel() else 0, w.shape[1], dtype=number),
             h=empty(rows, hidden, dtype=single),
             gates=empty(rows, len(w), dtype=single),
             c=empty(rows if kind in LSTMS else 0, hidden, dtype=single),
             inner=empty(rows if inner else 0, hidden, dtype=number),
-            h_read=empty(rows if given.half else 0, hidden, dtype=number),
+            h_read=empty(rows if inputs.half else 0, hidden, dtype=number),
         )
-        for k, w in enumerate(given.W)
+        for k, w in enumerate(inputs.W)
     ]
     return kept, layers
 
@@ -142,60 +142,60 @@ def inputs_of(k: int, layers: list[SavedLayer], half: bool) -> Tensor:
 
 
 def memory_arrays(
-    given: AttentionInputs, kept: AttentionSaved, layers: list[SavedLayer]
+    inputs: AttentionInputs, kept: AttentionSaved, layers: list[SavedLayer]
 ) -> dict[str, Tensor]:
     """What both passes read, by the names in cpp/attention_decoding.cpp."""
     names = ("keys", "values", "positions", "counts", "sources", "W_q", "v", "W_c", "mask")
-    covered = {"w_k": given.w_k, "coverage": kept.coverage} if given.w_k.numel() else {}
-    return {name: getattr(given, name) for name in names} | covered | {
-        "q": kept.q if given.W_q.numel() else layers[-1].h,
+    covered = {"w_k": inputs.w_k, "coverage": kept.coverage} if inputs.w_k.numel() else {}
+    return {name: getattr(inputs, name) for name in names} | covered | {
+        "q": kept.q if inputs.W_q.numel() else layers[-1].h,
         "alignment": kept.alignment, "context": kept.context,
         "joined": kept.joined, "output": kept.output,
     }  # fmt: skip
 
 
-def layer_arrays(given: AttentionInputs, k: int, layer: SavedLayer) -> dict[str, Tensor]:
+def layer_arrays(inputs: AttentionInputs, k: int, layer: SavedLayer) -> dict[str, Tensor]:
     """The same of layer k, by the names in cpp/kinds.h."""
     return {
-        "W": given.W[k], "U": given.U[k], "extra": given.extra[k], "mask": given.masks[k],
-        "h0": given.h0[k], "c0": given.c0[k],
+        "W": inputs.W[k], "U": inputs.U[k], "extra": inputs.extra[k], "mask": inputs.masks[k],
+        "h0": inputs.h0[k], "c0": inputs.c0[k],
         "gates": layer.gates, "h": layer.h, "c": layer.c,
     }  # fmt: skip
 
 
-def compute(given: AttentionInputs) -> list[Tensor]:
+def compute(inputs: AttentionInputs) -> list[Tensor]:
     """`AttentionSaved`, then a `SavedLayer` for each."""
-    half = given.half
-    kept, layers = make_kept(given)
+    half = inputs.half
+    kept, layers = make_kept(inputs)
     kept.coverage.zero_()  # before the first step; the kernel adds what comes after it
-    layers[0].x[:, : given.y.shape[1]] = given.y
-    end = torch.empty_like(given.h0[0])  # the final states, which nobody reads
+    layers[0].x[:, : inputs.y.shape[1]] = inputs.y
+    end = torch.empty_like(inputs.h0[0])  # the final states, which nobody reads
     per_layer = []
     for k, layer in enumerate(layers):
-        arrays = layer_arrays(given, k, layer) | {
-            "x": inputs_of(k, layers, half), "b": given.b[k], "inner": layer.inner, "h_end": end
+        arrays = layer_arrays(inputs, k, layer) | {
+            "x": inputs_of(k, layers, half), "b": inputs.b[k], "inner": layer.inner, "h_end": end
         }  # fmt: skip
-        if given.kind in LSTMS:
+        if inputs.kind in LSTMS:
             arrays["c_end"] = end
         if half:
-            arrays |= {"h0_read": given.h0[k].bfloat16(), "h_read": layer.h_read}
+            arrays |= {"h0_read": inputs.h0[k].bfloat16(), "h_read": layer.h_read}
         per_layer.append(arrays)
-    arrays = memory_arrays(given, kept, layers) | {"b_q": given.b_q}
-    call_kernel(given, per_layer, arrays)
+    arrays = memory_arrays(inputs, kept, layers) | {"b_q": inputs.b_q}
+    call_kernel(inputs, per_layer, arrays)
     return flatten(kept, layers)
 
 
-def compute_gradients(given: AttentionInputs, more: AttentionGradients) -> list[Tensor]:
+def compute_gradients(inputs: AttentionInputs, more: AttentionGradients) -> list[Tensor]:
     """dy, dkeys, dvalues, dW_q, db_q, dv, dw_k, dW_c, then dW, db, dU, dextra, dh0, dc0 of each
     layer."""
-    half, before, W, h0, c0 = given.half, given.before, given.W, given.h0, given.c0
+    half, before, W, h0, c0 = inputs.half, inputs.before, inputs.W, inputs.h0, inputs.c0
     kept, layers = unflatten(more.kept)
     count, hidden = layers[0].h.shape
     number, single, threads = NUMBER[half], torch.float32, torch.get_num_threads()
     du = [empty(count, len(w), dtype=number) for w in W]
     dx = [empty(count, w.shape[1], dtype=single) for w in W]
     dinner = [empty(*layer.inner.shape, dtype=number) for layer in layers]
-    dextra = [e.new_zeros(threads, len(e)) for e in given.extra]
+    dextra = [e.new_zeros(threads, len(e)) for e in inputs.extra]
     db = [w.new_zeros(threads, len(w)) for w in W]
     dh0, dc0 = [torch.zeros_like(h) for h in h0], [torch.zeros_like(c) for c in c0]
     dh = [empty(count, hidden, dtype=single) for _ in layers]
@@ -203,45 +203,45 @@ def compute_gradients(given: AttentionInputs, more: AttentionGradients) -> list[
         dh[-1] = more.dstates
     per_layer = []
     for k, layer in enumerate(layers):
-        arrays = layer_arrays(given, k, layer) | {
+        arrays = layer_arrays(inputs, k, layer) | {
             "dh": dh[k], "dx": dx[k], "du": du[k], "dextra": dextra[k],
             "dh0": dh0[k], "dc0": dc0[k], "db": db[k],
         }  # fmt: skip
-        if given.kind == "gru_after":
+        if inputs.kind == "gru_after":
             arrays |= {"inner": layer.inner, "dinner": dinner[k]}
         per_layer.append(arrays)
-    dq = empty(count, given.keys.shape[2], dtype=number)
+    dq = empty(count, inputs.keys.shape[2], dtype=number)
     djoin = empty(*kept.output.shape, dtype=number)
-    dkeys, dvalues = torch.zeros_like(given.keys), torch.zeros_like(given.values)
-    dv, dw_k = (given.v.new_zeros(threads, len(own)) for own in (given.v, given.w_k))
-    arrays = memory_arrays(given, kept, layers) | {
+    dkeys, dvalues = torch.zeros_like(inputs.keys), torch.zeros_like(inputs.values)
+    dv, dw_k = (inputs.v.new_zeros(threads, len(weight)) for weight in (inputs.v, inputs.w_k))
+    arrays = memory_arrays(inputs, kept, layers) | {
         "doutput": more.doutput, "dstates": more.dstates,
-        "dcontext": torch.empty_like(kept.context) if given.feeding else more.dcontext.clone(),
+        "dcontext": torch.empty_like(kept.context) if inputs.feeding else more.dcontext.clone(),
         "dq": dq, "dscores": torch.empty_like(kept.alignment), "djoin": djoin,
         "dkeys": dkeys, "dvalues": dvalues, "dv": dv,
     }  # fmt: skip
     if more.dalignment.numel():
         arrays["dalignment"] = more.dalignment
-    if given.w_k.numel():
+    if inputs.w_k.numel():
         arrays |= {
             "dw_k": dw_k,
-            "dcoverage": kept.coverage.new_zeros(len(given.sources), given.keys.shape[1]),
+            "dcoverage": kept.coverage.new_zeros(len(inputs.sources), inputs.keys.shape[1]),
         }
-    if given.feeding:
+    if inputs.feeding:
         arrays["dfed"] = torch.zeros_like(h0[0])
-    call_kernel(given, per_layer, arrays, backward=True)
-    steps = PackedSteps(given.offsets)
+    call_kernel(inputs, per_layer, arrays, backward=True)
+    steps = PackedSteps(inputs.offsets)
     with torch.autocast("cpu", enabled=False):
         dq, djoin = factor(dq, half), factor(djoin, half)
         top = factor(layers[-1].h_read if half else layers[-1].h, half)
-        dW_q, dW_c = torch.empty_like(given.W_q), torch.empty_like(given.W_c)
-        if given.W_q.numel():
+        dW_q, dW_c = torch.empty_like(inputs.W_q), torch.empty_like(inputs.W_c)
+        if inputs.W_q.numel():
             start = factor(h0[-1], half)
             dW_q = (steps.outer(dq, top, start, False) if before else outer(dq, top)).float()
-        if given.feeding:
+        if inputs.feeding:
             dW_c = outer(djoin, factor(kept.joined, half)).float()
         flat = [
-            *(dx[0][:, : given.y.shape[1]].contiguous(), dkeys, dvalues),
+            *(dx[0][:, : inputs.y.shape[1]].contiguous(), dkeys, dvalues),
             *(dW_q, dq.sum(0, dtype=single), dv.sum(0), dw_k.sum(0), dW_c),
         ]
         for k, layer in enumerate(layers):
@@ -252,7 +252,7 @@ def compute_gradients(given: AttentionInputs, more: AttentionGradients) -> list[
                 input_weights_gradient(factor(inputs_of(k, layers, half), half), du[k], W[k]),
                 db[k].sum(0),
                 recurrent_weights_gradient(
-                    given.kind, steps, False, start, h, inner, du[k], dinner[k]
+                    inputs.kind, steps, False, start, h, inner, du[k], dinner[k]
                 ).float(),
                 *(dextra[k].sum(0), dh0[k], dc0[k]),
             ]
@@ -260,7 +260,7 @@ def compute_gradients(given: AttentionInputs, more: AttentionGradients) -> list[
 
 
 def call_kernel(
-    given: AttentionInputs,
+    inputs: AttentionInputs,
     layers: list[dict[str, Tensor]],
     arrays: dict[str, Tensor],
     *,
@@ -269,33 +269,41 @@ def call_kernel(
     """The arrays go to C++ by their names, which checks them. Empty ones that a kind does not need
     count as not given."""
     shape = native._kernels.DecoderShape(
-        kind=given.kind,
-        update_new=given.update_new,
-        before=given.before,
-        tanh=given.v.numel() > 0,
-        feeding=given.feeding,
-        join=given.feeding,
-        hidden=given.h0[0].shape[1],
-        tokens=given.y.shape[1],
-        memory=given.values.shape[2],
-        units=given.keys.shape[2],
+        kind=inputs.kind,
+        update_new=inputs.update_new,
+        before=inputs.before,
+        tanh=inputs.v.numel() > 0,
+        feeding=inputs.feeding,
+        join=inputs.feeding,
+        hidden=inputs.h0[0].shape[1],
+        tokens=inputs.y.shape[1],
+        memory=inputs.values.shape[2],
+        units=inputs.keys.shape[2],
     )
-    call = native._kernels.run_attention_bf16 if given.half else native._kernels.run_attention
-    call(shape, backward, given.offsets, layers, arrays, torch.get_num_threads())
+    call = native._kernels.run_attention_bf16 if inputs.half else native._kernels.run_attention
+    call(shape, backward, inputs.offsets, layers, arrays, torch.get_num_threads())
 
 
-def shapes(given: AttentionInputs) -> list[Tensor]:
-    return flatten(*make_kept(given, torch.empty))
+def shapes(inputs: AttentionInputs) -> list[Tensor]:
+    return flatten(*make_kept(inputs, torch.empty))
 
 
-def gradients_shapes(given: AttentionInputs, more: AttentionGradients) -> list[Tensor]:
+def gradients_shapes(inputs: AttentionInputs, more: AttentionGradients) -> list[Tensor]:
     attention = (
-        *(given.keys, given.values, given.W_q, given.keys[0, 0], given.v, given.w_k, given.W_c),
+        *(
+            inputs.keys,
+            inputs.values,
+            inputs.W_q,
+            inputs.keys[0, 0],
+            inputs.v,
+            inputs.w_k,
+            inputs.W_c,
+        ),
     )
-    dy = given.keys.new_empty(len(more.dcontext), given.y.shape[1])
+    dy = inputs.keys.new_empty(len(more.dcontext), inputs.y.shape[1])
     flat = [dy, *map(torch.empty_like, attention)]
-    for w, *others in zip(given.W, given.U, given.extra, given.h0, given.c0):
-        flat += map(torch.empty_like, (w, w[:, 0], *others))
+    for w, *rest in zip(inputs.W, inputs.U, inputs.extra, inputs.h0, inputs.c0):
+        flat += map(torch.empty_like, (w, w[:, 0], *rest))
     return flat
 
 
@@ -310,13 +318,13 @@ attention_decoder_gradients = library.define(
 
 
 def keep(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
-    given = AttentionInputs(*inputs)
+    grouped = AttentionInputs(*inputs)
     # The first layer's x has y; of y itself only the width is wanted again.
-    library.save(ctx, given._replace(y=given.y.new_empty(0, given.y.shape[1])), output)
+    library.save(ctx, grouped._replace(y=grouped.y.new_empty(0, grouped.y.shape[1])), output)
 
 
 def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
-    given, flat = library.saved(ctx)
+    inputs, flat = library.saved(ctx)
     kept, layers = unflatten(flat)
     of_kept, of_layers = unflatten(grads)
     if of_kept.output is not None and of_layers[-1].h is not None:
@@ -332,15 +340,15 @@ def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
         by(of_kept.context, kept.context),
         kept.alignment[:0] if of_kept.alignment is None else of_kept.alignment.contiguous(),
     )
-    found = attention_decoder_gradients(*given, *more)
-    dy, dkeys, dvalues = found[:3]
-    weights = zip(found[3:8], (given.W_q, given.b_q, given.v, given.w_k, given.W_c))
+    flat_gradients = attention_decoder_gradients(*inputs, *more)
+    dy, dkeys, dvalues = flat_gradients[:3]
+    weights = zip(flat_gradients[3:8], (inputs.W_q, inputs.b_q, inputs.v, inputs.w_k, inputs.W_c))
     return (
         *(None,) * 7,
         *(dy, dkeys, dvalues, None, None, None),
         *(d if of.numel() else None for d, of in weights),
         None,
-        *(found[8 + i :: 6] for i in range(6)),
+        *(flat_gradients[8 + i :: 6] for i in range(6)),
         [None] * len(layers),
     )
 

@@ -88,8 +88,8 @@ class PackedDecoder:
         shape, rows = self.shape, len(x)
         x = x.clone(memory_format=torch.contiguous_format)  # the kernel works in it
         present = x.new_empty(shape.layers, rows, 2 * shape.width)
-        own = torch.arange(rows, dtype=torch.int32)[:, None]
-        ancestors = torch.cat([past.ancestors, own], 1)
+        row = torch.arange(rows, dtype=torch.int32)[:, None]
+        ancestors = torch.cat([past.ancestors, row], 1)
         blocks = (*past.blocks, present)
         arrays = {"x": x, "ancestors": ancestors, "logits": x.new_empty(rows, shape.vocab)}
         if memory is not None:

@@ -35,11 +35,11 @@ def define(
     """An operator that takes the fields of these NamedTuples, one after the other. `shapes` makes
     what `compute` would return, unfilled."""
 
-    def grouped(given: tuple[Any, ...]) -> list[Any]:
+    def grouped(values: tuple[Any, ...]) -> list[Any]:
         groups, at = [], 0
         for group in arguments:
             size = len(group._fields)
-            groups.append(group(*given[at : at + size]))
+            groups.append(group(*values[at : at + size]))
             at += size
         return groups
 
@@ -50,11 +50,11 @@ def define(
     ]
     made = torch.library.custom_op(
         name,
-        lambda *given: compute(*grouped(given)),
+        lambda *values: compute(*grouped(values)),
         mutates_args=(),
         schema=f"({', '.join(fields)}) -> Tensor[]",
     )
-    made.register_fake(lambda *given: shapes(*grouped(given)))
+    made.register_fake(lambda *values: shapes(*grouped(values)))
     return made
 
 
@@ -66,33 +66,33 @@ def refuse_twice(ctx: Any, *grads: Any) -> None:
     )
 
 
-def tensors_of(given: Any) -> list[Tensor]:
+def tensors_of(values: Any) -> list[Tensor]:
     """All tensors of a NamedTuple, in a row."""
-    found: list[Tensor] = []
-    for value in given:
+    tensors: list[Tensor] = []
+    for value in values:
         if isinstance(value, Tensor):
-            found.append(value)
+            tensors.append(value)
         elif is_list_of_tensors(value):
-            found += value
-    return found
+            tensors += value
+    return tensors
 
 
 def is_list_of_tensors(value: Any) -> bool:
     return isinstance(value, list) and len(value) > 0 and isinstance(value[0], Tensor)
 
 
-def save(ctx: Any, given: Any, output: list[Tensor]) -> None:
+def save(ctx: Any, inputs: Any, output: list[Tensor]) -> None:
     """For the backward pass: a NamedTuple, and what was made of it."""
-    ctx.type = type(given)
+    ctx.type = type(inputs)
     # Functions that take back what was saved.
     ctx.given = [
         next if isinstance(value, Tensor)
         else partial(take, len(value)) if is_list_of_tensors(value)
         else partial(constant, value)
-        for value in given
+        for value in inputs
     ]  # fmt: skip
     ctx.set_materialize_grads(False)
-    ctx.save_for_backward(*tensors_of(given), *output)
+    ctx.save_for_backward(*tensors_of(inputs), *output)
 
 
 def saved(ctx: Any) -> tuple[Any, list[Tensor]]:

@@ -127,30 +127,30 @@ def room_for_u(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
     return F.embedding(x, W.t()).add_(b)
 
 
-def compute(given: Inputs) -> list[Tensor]:
+def compute(call: Inputs) -> list[Tensor]:
     """`Saved` of the first direction, then of the second."""
-    kind, half, x = given.kind, given.half, given.x
-    us = [room_for_u(x, *w) for w in zip(given.W, given.b)]
-    kept = [make_kept(kind, half, given.learning, *each) for each in zip(us, given.h0)]
-    inputs = given.W[0].shape[1] if x.is_floating_point() else 0
+    kind, half, x = call.kind, call.half, call.x
+    us = [room_for_u(x, *w) for w in zip(call.W, call.b)]
+    kept = [make_kept(kind, half, call.learning, *each) for each in zip(us, call.h0)]
+    inputs = call.W[0].shape[1] if x.is_floating_point() else 0
     x = x.to(NUMBER[half]) if inputs else x
     arrays = []
     for d, k in enumerate(kept):
         arrays.append(
             {
-                "U": given.U[d], "extra": given.extra[d], "h0": given.h0[d], "c0": given.c0[d],
+                "U": call.U[d], "extra": call.extra[d], "h0": call.h0[d], "c0": call.c0[d],
                 "gates": k.gates, "h": k.h, "c": k.c, "inner": k.inner,
                 "h_end": k.h_end, "c_end": k.c_end,
             }
         )  # fmt: skip
         if inputs:
-            arrays[d] |= {"x": x, "W": given.W[d], "b": given.b[d]}
+            arrays[d] |= {"x": x, "W": call.W[d], "b": call.b[d]}
         if half:
-            arrays[d] |= {"h0_read": given.h0[d].bfloat16(), "h_read": k.h_read}
+            arrays[d] |= {"h0_read": call.h0[d].bfloat16(), "h_read": k.h_read}
             if kind in READ_C:
-                arrays[d] |= {"c0_read": given.c0[d].bfloat16(), "c_read": k.c_read}
-    call_kernel(given, arrays, inputs)
-    return flatten(kind, given.learning, kept)
+                arrays[d] |= {"c0_read": call.c0[d].bfloat16(), "c_read": k.c_read}
+    call_kernel(call, arrays, inputs)
+    return flatten(kind, call.learning, kept)
 
 
 def flatten(kind: str, learning: bool, kept: list[Saved]) -> list[Tensor]:
@@ -159,23 +159,23 @@ def flatten(kind: str, learning: bool, kept: list[Saved]) -> list[Tensor]:
     return [tensor for k in kept for tensor in k]
 
 
-def compute_gradients(given: Inputs, more: Gradients) -> list[Tensor]:
+def compute_gradients(inputs: Inputs, more: Gradients) -> list[Tensor]:
     """dx, then dW, db, dU, dextra, dh0, dc0 of each direction."""
-    kind, half, x, W, h0, c0 = given.kind, given.half, given.x, given.W, given.h0, given.c0
+    kind, half, x, W, h0, c0 = inputs.kind, inputs.half, inputs.x, inputs.W, inputs.h0, inputs.c0
     ways = per_direction(more.kept)
     du = [empty(len(k.h), len(w), dtype=NUMBER[half]) for k, w in zip(ways, W)]
     by_kernel = more.input_too and x.shape[1] % WIDTH[half] == 0
     dx = [empty(*x.shape, dtype=x.dtype) if by_kernel else x.new_empty(0) for _ in W]
     dinner = [empty(*k.inner.shape, dtype=k.inner.dtype) for k in ways]
     threads = torch.get_num_threads()
-    dextra = [e.new_zeros(threads, len(e)) for e in given.extra]
+    dextra = [e.new_zeros(threads, len(e)) for e in inputs.extra]
     db = [w.new_zeros(threads, len(w)) for w in W]
     dh0, dc0 = [end.clone() for end in more.dh_end], [end.clone() for end in more.dc_end]
     arrays = []
     for d, k in enumerate(ways):
         arrays.append(
             {
-                "U": given.U[d], "extra": given.extra[d], "h0": h0[d], "c0": c0[d],
+                "U": inputs.U[d], "extra": inputs.extra[d], "h0": h0[d], "c0": c0[d],
                 "gates": k.gates, "h": k.h, "c": k.c,
                 "dh": more.dh[d], "du": du[d], "dh0": dh0[d], "dc0": dc0[d], "db": db[d],
             }
@@ -186,13 +186,13 @@ def compute_gradients(given: Inputs, more: Gradients) -> list[Tensor]:
             arrays[d] |= {"inner": k.inner, "dinner": dinner[d]}
         if kind not in READ_C:
             arrays[d]["dextra"] = dextra[d]
-    call_kernel(given, arrays, x.shape[1] if by_kernel else 0, backward=True)
-    steps = None if kind in SCANS else PackedSteps(given.offsets)
+    call_kernel(inputs, arrays, x.shape[1] if by_kernel else 0, backward=True)
+    steps = None if kind in SCANS else PackedSteps(inputs.offsets)
     with torch.autocast("cpu", enabled=False):
         x = factor(x, half) if x.is_floating_point() else x
         flat = []
         for d, k in enumerate(ways):
-            reverse = given.reverse[d]
+            reverse = inputs.reverse[d]
             du[d], dinner[d] = factor(du[d], half), factor(dinner[d], half)
             states = (h0[d], k.h_read if half else k.h, k.inner)
             start, h, inner = (factor(state, half) for state in states)
@@ -205,7 +205,7 @@ def compute_gradients(given: Inputs, more: Gradients) -> list[Tensor]:
             flat += [
                 input_weights_gradient(x, du[d], W[d]),
                 db[d].sum(0),
-                torch.empty_like(given.U[d])
+                torch.empty_like(inputs.U[d])
                 if steps is None
                 else recurrent_weights_gradient(
                     kind, steps, reverse, start, h, inner, du[d], dinner[d]
@@ -218,30 +218,30 @@ def compute_gradients(given: Inputs, more: Gradients) -> list[Tensor]:
 
 
 def call_kernel(
-    given: Inputs, arrays: list[dict[str, Tensor]], inputs: int, *, backward: bool = False
+    call_inputs: Inputs, arrays: list[dict[str, Tensor]], inputs: int, *, backward: bool = False
 ) -> None:
     """The arrays of each direction, by their names in cpp/kinds.h, go to C++, which checks them.
     Empty ones that a kind does not need count as not given."""
-    call = native._kernels.run_bf16 if given.half else native._kernels.run
+    call = native._kernels.run_bf16 if call_inputs.half else native._kernels.run
     call(
-        *(given.kind, backward, given.h0[0].shape[1], inputs, given.update_new),
-        *(given.offsets, given.reverse, arrays, torch.get_num_threads()),
+        *(call_inputs.kind, backward, call_inputs.h0[0].shape[1], inputs, call_inputs.update_new),
+        *(call_inputs.offsets, call_inputs.reverse, arrays, torch.get_num_threads()),
     )
 
 
-def shapes(given: Inputs) -> list[Tensor]:
-    us = [w.new_empty(given.x.shape[0], w.shape[0]) for w in given.W]
+def shapes(inputs: Inputs) -> list[Tensor]:
+    us = [w.new_empty(inputs.x.shape[0], w.shape[0]) for w in inputs.W]
     kept = [
-        make_kept(given.kind, given.half, given.learning, *each, empty=torch.empty)
-        for each in zip(us, given.h0)
+        make_kept(inputs.kind, inputs.half, inputs.learning, *each, empty=torch.empty)
+        for each in zip(us, inputs.h0)
     ]
-    return flatten(given.kind, given.learning, kept)
+    return flatten(inputs.kind, inputs.learning, kept)
 
 
-def gradients_shapes(given: Inputs, more: Gradients) -> list[Tensor]:
-    flat = [torch.empty_like(given.x) if more.input_too else given.h0[0].new_empty(0)]
-    for w, *others in zip(given.W, given.U, given.extra, given.h0, given.c0):
-        flat += map(torch.empty_like, (w, w[:, 0], *others))
+def gradients_shapes(inputs: Inputs, more: Gradients) -> list[Tensor]:
+    flat = [torch.empty_like(inputs.x) if more.input_too else inputs.h0[0].new_empty(0)]
+    for w, *rest in zip(inputs.W, inputs.U, inputs.extra, inputs.h0, inputs.c0):
+        flat += map(torch.empty_like, (w, w[:, 0], *rest))
     return flat
 
 
@@ -252,22 +252,22 @@ recurrence_gradients = library.define(
 
 
 def keep(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
-    given = Inputs(*inputs)
-    ctx.input_too = given.x.requires_grad
-    library.save(ctx, given, output)
+    grouped = Inputs(*inputs)
+    ctx.input_too = grouped.x.requires_grad
+    library.save(ctx, grouped, output)
 
 
 def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
-    given, kept = library.saved(ctx)
+    inputs, kept = library.saved(ctx)
 
     def by(field: str) -> list[Tensor]:
         """The gradients by one field of each direction, zeros where there is none."""
         at = range(Saved._fields.index(field), len(kept), len(Saved._fields))
-        found = [(grads[i], kept[i]) for i in at]
-        return [torch.zeros_like(k) if g is None else g.contiguous() for g, k in found]
+        pairs = [(grads[i], kept[i]) for i in at]
+        return [torch.zeros_like(k) if g is None else g.contiguous() for g, k in pairs]
 
     more = Gradients(ctx.input_too, kept, by("h"), by("h_end"), by("c_end"))
-    dx, *flat = recurrence_gradients(*given, *more)
+    dx, *flat = recurrence_gradients(*inputs, *more)
     dW, db, dU, dextra, dh0, dc0 = (flat[i::6] for i in range(6))
     options = (None,) * 6
     return (*options, dx if ctx.input_too else None, dW, db, dU, dextra, dh0, dc0)

@@ -102,16 +102,16 @@ def run(
     learning = torch.is_grad_enabled() and any(
         t.requires_grad for values in [[x], *lists] for t in values
     )
-    given = Inputs(
+    inputs = Inputs(
         weights.kind, half, weights.update_new, reverse, learning, offsets, x.contiguous(), *lists
     )
     compiling = torch.compiler.is_compiling()
-    flat = recurrence(*given) if learning or compiling else compute(given)
+    flat = recurrence(*inputs) if learning or compiling else compute(inputs)
     results = []
     for kept in per_direction(flat):
         ends = (kept.h_end, kept.c_end) if weights.kind in LSTMS else (kept.h_end,)
-        found = (kept.h, *ends) if not pad else [x[:, :hidden] for x in (kept.h, *ends)]
-        results.append((found[0], tuple(found[1:])))
+        outputs = (kept.h, *ends) if not pad else [x[:, :hidden] for x in (kept.h, *ends)]
+        results.append((outputs[0], tuple(outputs[1:])))
     return results
 
 

@@ -72,8 +72,8 @@ def _samples(job: Job, state: np.ndarray) -> np.ndarray:
     numbers = np.arange(2, job.negatives + 2, dtype=np.uint64)
     random = mix(state[:, None] + STEP * numbers)
     drawn = below(len(job.keep), random)
-    own = uniform(random & np.uint64(0xFFFFFFFF)) < job.share[drawn]
-    return np.where(own, drawn, job.alias[drawn])
+    keep = uniform(random & np.uint64(0xFFFFFFFF)) < job.share[drawn]
+    return np.where(keep, drawn, job.alias[drawn])
 
 
 def mix(z: np.ndarray) -> np.ndarray:

@@ -120,8 +120,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     for module, names in _HOMES.items():
         if name in names.split():
-            found = globals()[name] = getattr(import_module(module, __name__), name)
-            return found
+            value = globals()[name] = getattr(import_module(module, __name__), name)
+            return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -64,9 +64,9 @@ class CopyTable(NamedTuple):
         first = slots == positions
         if keep is not None:
             first &= keep
-        there = homes[:, vocab:] < ids.shape[1]
+        present = homes[:, vocab:] < ids.shape[1]
         zero = torch.zeros((), device=ids.device)
-        return cls(ids, slots, first, torch.where(there, zero, -torch.inf))
+        return cls(ids, slots, first, torch.where(present, zero, -torch.inf))
 
     def select(self, rows: Tensor) -> CopyTable:
         return CopyTable(*(each.index_select(0, rows) for each in self))
@@ -156,8 +156,8 @@ class Copied(NamedTuple):
     def of(cls, alignment: Tensor, source: Tensor, targets: Tensor, vocab: int) -> Copied:
         """alignment (B, T, S), source (B, S) and targets (B, T) numbered alike -> (B, T)"""
         same = source[:, None] == targets[:, :, None]  # (B, T, S)
-        there = same.any(-1)
-        return cls((alignment * same).sum(-1), there, there & (targets >= vocab))
+        present = same.any(-1)
+        return cls((alignment * same).sum(-1), present, present & (targets >= vocab))
 
 
 class CopyShares(NamedTuple):

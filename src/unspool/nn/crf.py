@@ -102,9 +102,9 @@ class SeparateTags(TagOutput):
         return x.argmax(2).masked_fill(~keep_mask(lengths, x.shape[1], device=x.device), 0)
 
     def span_scores(self, x: Tensor, tags: Tensor, lengths: Tensor) -> SpanScores:
-        own = x.double().log_softmax(2).gather(2, tags[..., None])[..., 0]
-        own = own.masked_fill(~keep_mask(lengths, x.shape[1], device=x.device), 0)
-        return SpanScores(own, own.cumsum(1), torch.zeros_like(own))
+        log_p = x.double().log_softmax(2).gather(2, tags[..., None])[..., 0]
+        log_p = log_p.masked_fill(~keep_mask(lengths, x.shape[1], device=x.device), 0)
+        return SpanScores(log_p, log_p.cumsum(1), torch.zeros_like(log_p))
 
     def streaming_unsupported_reason(self) -> None:
         return None
@@ -238,8 +238,8 @@ class LogPartition(torch.autograd.Function):
         q = lattice.backward(lengths)
         chances = lattice.p * q * weight[:, None, None]  # (B, T, C)
         ends = at_last(chances, lengths)
-        found = (lattice.expected_transitions(q, weight), chances[:, 0].sum(0), ends.sum(0))
-        return (chances.to(ctx.dtype), None, *(each.to(ctx.dtype) for each in found))
+        gradients = (lattice.expected_transitions(q, weight), chances[:, 0].sum(0), ends.sum(0))
+        return (chances.to(ctx.dtype), None, *(each.to(ctx.dtype) for each in gradients))
 
 
 class CRF(TagOutput):
@@ -308,10 +308,10 @@ class CRF(TagOutput):
 def score(x: Tensor, tags: Tensor, lengths: Tensor, chain: Chain) -> Tensor:
     """s(y) (B,) of tags (B, T)."""
     keep = keep_mask(lengths, x.shape[1], device=x.device)
-    own = x.gather(2, tags[..., None])[..., 0].masked_fill(~keep, 0).sum(1)
+    emissions = x.gather(2, tags[..., None])[..., 0].masked_fill(~keep, 0).sum(1)
     transitions = chain.A[tags[:, :-1], tags[:, 1:]].masked_fill(~keep[:, 1:], 0).sum(1)
     final = at_last(tags, lengths)
-    return own + transitions + chain.a[tags[:, 0]] + chain.b[final]
+    return emissions + transitions + chain.a[tags[:, 0]] + chain.b[final]
 
 
 def precise(x: Tensor) -> Tensor:

@@ -172,5 +172,5 @@ class _LinearMixture(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, scale: Tensor) -> tuple[Any, ...]:
-        dh, dV, db, dgen, dcopy = (found * scale for found in ctx.saved_tensors)
+        dh, dV, db, dgen, dcopy = (gradient * scale for gradient in ctx.saved_tensors)
         return dh, dV, db, None, dgen, dcopy, None

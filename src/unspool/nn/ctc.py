@@ -88,8 +88,8 @@ def align(log_p: Tensor, target: list[int]) -> list[StepSpan]:
         candidates[0] = best
         candidates[1, 1:] = best[:-1]
         candidates[2, 2:] = torch.where(skips[2:], best[:-2], -torch.inf)
-        found = candidates.max(0)
-        best, back[t] = found.values + scores[t], found.indices
+        step = candidates.max(0)
+        best, back[t] = step.values + scores[t], step.indices
     state = n - 1 if n == 1 or best[-1] >= best[-2] else n - 2
     path = [state]
     for t in range(steps - 1, 0, -1):
@@ -97,8 +97,8 @@ def align(log_p: Tensor, target: list[int]) -> list[StepSpan]:
         path.append(state)
     path.reverse()
     spans: dict[int, StepSpan] = {}
-    for t, own in enumerate(path):
-        if own % 2:
-            start = spans[own // 2].start if own // 2 in spans else t
-            spans[own // 2] = StepSpan(start, t + 1)
+    for t, symbol in enumerate(path):
+        if symbol % 2:
+            start = spans[symbol // 2].start if symbol // 2 in spans else t
+            spans[symbol // 2] = StepSpan(start, t + 1)
     return [spans[i] for i in range(len(target))]

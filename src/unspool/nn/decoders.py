@@ -89,22 +89,22 @@ class Decoder(nn.Module, ABC):
         self, targets: Targets, encoded: Encoded | None = None, *, label_smoothing: float = 0.0
     ) -> Tensor:
         """Mean over the real targets of −log p, in little memory; with the coverage loss."""
-        found = self._real(targets, encoded)
-        if found.copied is None:
-            return self.output.loss(found.vectors, found.ids, label_smoothing=label_smoothing)
+        real = self._real(targets, encoded)
+        if real.copied is None:
+            return self.output.loss(real.vectors, real.ids, label_smoothing=label_smoothing)
         assert isinstance(self.output, CopyOutput)
         loss = self.output.copy_loss(
-            found.vectors, found.ids, found.copied, label_smoothing=label_smoothing
+            real.vectors, real.ids, real.copied, label_smoothing=label_smoothing
         )
-        return loss if found.coverage is None else loss + self.coverage_weight * found.coverage
+        return loss if real.coverage is None else loss + self.coverage_weight * real.coverage
 
     def token_losses(self, targets: Targets, encoded: Encoded | None = None) -> Tensor:
         """−log p of the N real targets, without a gradient."""
-        found = self._real(targets, encoded)
-        if found.copied is None:
-            return self.output.token_losses(found.vectors, found.ids)
+        real = self._real(targets, encoded)
+        if real.copied is None:
+            return self.output.token_losses(real.vectors, real.ids)
         assert isinstance(self.output, CopyOutput)
-        return self.output.copy_token_losses(found.vectors, found.ids, found.copied)
+        return self.output.copy_token_losses(real.vectors, real.ids, real.copied)
 
     def _real(self, targets: Targets, encoded: Encoded | None) -> RealTargets:
         """What the output layer sees before each target token: padding is left out."""

@@ -75,16 +75,16 @@ class Quantiles(Uncertain):
         return torch.maximum(q * wrong, (q - 1) * wrong).mean(-1)
 
     def center(self, outputs: Tensor) -> Tensor:
-        found = self.quantile(outputs, 0.5)
-        assert found is not None
-        return found
+        median = self.quantile(outputs, 0.5)
+        assert median is not None
+        return median
 
     def quantile(self, outputs: Tensor, level: float) -> Tensor | None:
         """Between two levels on the line between their values; none beyond the outermost."""
         values = outputs.sort(-1).values
         if not self.levels[0] <= level <= self.levels[-1]:
             return None
-        above = next(i for i, own in enumerate(self.levels) if own >= level)
+        above = next(i for i, known in enumerate(self.levels) if known >= level)
         if self.levels[above] == level:
             return values[..., above]
         low, high = self.levels[above - 1], self.levels[above]

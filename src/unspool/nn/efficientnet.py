@@ -93,14 +93,14 @@ class EfficientNetLite0(nn.Module):
         self.stem = SamePaddedConv2d(3, 32, 3, stride=2)
         self.blocks = nn.ModuleList(
             InvertedResidual(
-                own.side,
-                1 if i else own.stride,
-                own.expansion,
-                own.outputs if i else own.inputs,
-                own.outputs,
+                stage.side,
+                1 if i else stage.stride,
+                stage.expansion,
+                stage.outputs if i else stage.inputs,
+                stage.outputs,
             )
-            for own in STAGES
-            for i in range(own.blocks)
+            for stage in STAGES
+            for i in range(stage.blocks)
         )
         self.head = SamePaddedConv2d(320, FEATURES, 1)
 
@@ -134,18 +134,18 @@ class EfficientNetLite0(nn.Module):
         check_regular(path)
         try:
             if path.suffix == ".safetensors":
-                found = load_file(path)
+                tensors = load_file(path)
             else:
-                found = folded(torch.load(path, map_location="cpu", weights_only=True))
+                tensors = folded(torch.load(path, map_location="cpu", weights_only=True))
         except Exception as error:  # whatever the parsers raise
             if isinstance(error, OSError) and not isinstance(error, SafetensorError):
                 raise
             raise other_file(path) from None
-        shapes = {name: own.shape for name, own in self.state_dict().items()}
-        if {name: own.shape for name, own in found.items()} != shapes:
+        shapes = {name: tensor.shape for name, tensor in self.state_dict().items()}
+        if {name: tensor.shape for name, tensor in tensors.items()} != shapes:
             raise other_file(path)
         if not self.head.weight.is_meta:  # as where a model is only measured
-            self.load_state_dict({name: own.float() for name, own in found.items()})
+            self.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
 
 
 class EncoderInput(InputLayer):
@@ -201,19 +201,19 @@ def folded(theirs: dict[str, Tensor]) -> dict[str, Tensor]:
 
     W' = W γ / √(σ² + ε),   b' = β - μ γ / √(σ² + ε)
     """
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
 
     def fold(ours: str, filters: str, norm: str) -> None:
         scale = theirs[f"{norm}.weight"] / (theirs[f"{norm}.running_var"] + EPSILON).sqrt()
-        found[f"{ours}.weight"] = theirs[f"{filters}.weight"] * scale[:, None, None, None]
-        found[f"{ours}.bias"] = theirs[f"{norm}.bias"] - theirs[f"{norm}.running_mean"] * scale
+        tensors[f"{ours}.weight"] = theirs[f"{filters}.weight"] * scale[:, None, None, None]
+        tensors[f"{ours}.bias"] = theirs[f"{norm}.bias"] - theirs[f"{norm}.running_mean"] * scale
 
     fold("stem", "_conv_stem", "_bn0")
-    for i in range(sum(own.blocks for own in STAGES)):
+    for i in range(sum(stage.blocks for stage in STAGES)):
         block = f"_blocks.{i}"
         if f"{block}._expand_conv.weight" in theirs:
             fold(f"blocks.{i}.expand", f"{block}._expand_conv", f"{block}._bn0")
         fold(f"blocks.{i}.depthwise", f"{block}._depthwise_conv", f"{block}._bn1")
         fold(f"blocks.{i}.project", f"{block}._project_conv", f"{block}._bn2")
     fold("head", "_conv_head", "_bn1")
-    return found
+    return tensors

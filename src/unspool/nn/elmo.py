@@ -127,12 +127,12 @@ class ProjectedStack(nn.Module):
 
     def forward(self, x: Tensor, lengths: Tensor) -> list[Tensor]:
         """[h_1, ..., h_L], each (B, T, P)"""
-        found: list[Tensor] = []
+        layers: list[Tensor] = []
         for layer, projection in zip(self.layers, self.projections):
             h = projection(layer(self.dropout(x), lengths).outputs)
-            x = x + h if found else h
-            found.append(x)
-        return found
+            x = x + h if layers else h
+            layers.append(x)
+        return layers
 
 
 class ElmoOutput(NamedTuple):
@@ -254,22 +254,24 @@ class ElmoModel(nn.Module):
 
     def forward(self, spellings: Tensor, sizes: Tensor, indices: Tensor, lengths: Tensor) -> Tensor:
         """Scores (B, T + 2, 2, V), forwards and backwards, for small inputs."""
-        found = self.encoder(spellings, sizes, indices, lengths)
-        return self.output(torch.stack([found.forwards[-1], found.backwards[-1]], 2))
+        read = self.encoder(spellings, sizes, indices, lengths)
+        return self.output(torch.stack([read.forwards[-1], read.backwards[-1]], 2))
 
     def read(
         self, words: Tensor, spellings: Tensor, sizes: Tensor, indices: Tensor, lengths: Tensor
     ) -> tuple[Predicted, Predicted]:
         """What the forward and the backward model have to predict, and from what: the ids of the
         words (B, T + 2) in their frame; then what an `Elmo` reads."""
-        found = self.encoder(spellings, sizes, indices, lengths)
+        read = self.encoder(spellings, sizes, indices, lengths)
         keep = keep_mask(lengths + 1, words.shape[1] - 1)  # (B, T + 1)
         rows = keep.nonzero()[:, 0]
         return (
             Predicted(
-                where_kept(found.forwards[-1][:, :-1], keep), where_kept(words[:, 1:], keep), rows
+                where_kept(read.forwards[-1][:, :-1], keep), where_kept(words[:, 1:], keep), rows
             ),
             Predicted(
-                where_kept(found.backwards[-1][:, 1:], keep), where_kept(words[:, :-1], keep), rows
+                where_kept(read.backwards[-1][:, 1:], keep),
+                where_kept(words[:, :-1], keep),
+                rows,
             ),
         )

@@ -85,7 +85,7 @@ class FrameInput(InputLayer):
         self.dropout = Dropout(dropout)
         init.linear_(self.linear)
         self.kappa = nn.Parameter(torch.ones(image.size)) if patches is None else None
-        y, x = (torch.linspace(-1, 1, own) if own > 1 else torch.zeros(1) for own in grid)
+        y, x = (torch.linspace(-1, 1, side) if side > 1 else torch.zeros(1) for side in grid)
         self.register_buffer("position", torch.cartesian_prod(y, x), persistent=False)  # (G, 2)
 
     def forward(self, values: Tensor, lengths: Tensor | None = None) -> Tensor:

@@ -81,9 +81,10 @@ def augmented(x: Tensor, widths: Tensor, options: Augmentation, *, frames: int =
     """(B, C, H, W), of which the first `widths` (B,) columns are real -> the same; `frames` that
     follow each other are changed alike"""
     B, C, H, W = x.shape
-    device, own = x.device, B // frames
-    flip, shift = torch.rand(own, 1, device=device), 2 * torch.rand(2, own, 1, device=device) - 1
-    colour = 2 * torch.rand(3, own, 1, 1, 1, device=device) - 1
+    device, clips = x.device, B // frames
+    flip = torch.rand(clips, 1, device=device)
+    shift = 2 * torch.rand(2, clips, 1, device=device) - 1
+    colour = 2 * torch.rand(3, clips, 1, 1, 1, device=device) - 1
     if frames > 1:
         flip = flip.repeat_interleave(frames, 0)
         shift, colour = (each.repeat_interleave(frames, 1) for each in (shift, colour))

@@ -227,10 +227,10 @@ class SpecAugment(Augment):
         if warp:
             x = warped(x, self.channels, 1 + warp * (2 * torch.rand(len(x), device=x.device) - 1))
         hidden = stretches(len(x), x.shape[1], times, time, x.device)[..., None]  # (B, T, 1)
-        found = x.masked_fill(hidden, 0.0)
+        masked = x.masked_fill(hidden, 0.0)
         across = stretches(len(x), self.channels, bands, band, x.device)  # (B, C)
         across = across.repeat(1, x.shape[2] // self.channels)[:, None]
-        return found.masked_fill(across, 0.0)
+        return masked.masked_fill(across, 0.0)
 
     def extra_repr(self) -> str:
         moved = f", bands moved by up to {self.masks.warp:g}" if self.masks.warp else ""

@@ -126,8 +126,8 @@ class PenOutput(nn.Module):
     def forward(self, x: Tensor) -> PenMixture:
         device = x.device.type if x.device.type in ("cuda", "mps") else "cpu"
         with torch.autocast(device, enabled=False):
-            found = self.linear(x.to(self.linear.weight.dtype))
-        return mixture_of(found, self.components)
+            parameters = self.linear(x.to(self.linear.weight.dtype))
+        return mixture_of(parameters, self.components)
 
     def describe(self) -> str:
         return f"mixture of {self.components} Gaussians and the pen"

@@ -191,6 +191,6 @@ def joined(parts: list[Tensor]) -> Tensor:
         return torch.cat(parts)
     sizes = [len(part) for part in parts]
     y = parts[0].new_empty(sum(sizes), *parts[0].shape[1:])
-    for own, part in zip(y.split(sizes), parts):
-        own.copy_(part)
+    for target, part in zip(y.split(sizes), parts):
+        target.copy_(part)
     return y

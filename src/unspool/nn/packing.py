@@ -154,8 +154,8 @@ class PackedBatch:
 
     def sample(self) -> Tensor:
         """Any of the forms that are there: of the right type and on the right device."""
-        found = [t for t in (self._x, self._padded, self._packed) if t is not None]
-        return found[0]
+        tensors = [t for t in (self._x, self._padded, self._packed) if t is not None]
+        return tensors[0]
 
     def padded(self) -> Tensor:
         """(B, T, ...), zeros at padding."""

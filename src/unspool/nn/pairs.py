@@ -100,13 +100,13 @@ class Between(nn.Module, ABC):
         real = keep_mask(whole, steps, device=h.device)
         h = zero_padding(h, real)
         second = is_second(firsts, steps, h.device)
-        others = (second[:, :, None] != second[:, None]) & real[:, None] & real[:, :, None]
+        other = (second[:, :, None] != second[:, None]) & real[:, None] & real[:, :, None]
         e = self.scores(h)  # (B, T, T)
-        alpha = masked_softmax(e, others)
+        alpha = masked_softmax(e, other)
         alpha = self.weights(alpha[:, None])[:, 0]
         c = alpha.to(h.dtype) @ h
-        own = (second[:, :, None] == second[:, None]) & real[:, None] & real[:, :, None]
-        m = self.dropout(self.compare(h, c, e, others, own))
+        same = (second[:, :, None] == second[:, None]) & real[:, None] & real[:, :, None]
+        m = self.dropout(self.compare(h, c, e, other, same))
         return zero_padding(self.read_above(m, lengths, firsts), real)
 
     @abstractmethod
@@ -114,8 +114,8 @@ class Between(nn.Module, ABC):
         """(B, T, D) -> e (B, T, T)"""
 
     @abstractmethod
-    def compare(self, h: Tensor, c: Tensor, e: Tensor, others: Tensor, own: Tensor) -> Tensor:
-        """h, c (B, T, D), e (B, T, T); others, own (B, T, T): steps of the other and of the same
+    def compare(self, h: Tensor, c: Tensor, e: Tensor, other: Tensor, same: Tensor) -> Tensor:
+        """h, c (B, T, D), e (B, T, T); other, same (B, T, T): steps of the other and of the same
         text -> (B, T, ·)"""
 
     def read_above(self, m: Tensor, lengths: Tensor | None, firsts: Tensor) -> Tensor:
@@ -149,7 +149,7 @@ class DecomposableAttention(Between):
         f = torch.relu(self.F(self.dropout(h)))
         return f @ f.mT
 
-    def compare(self, h: Tensor, c: Tensor, e: Tensor, others: Tensor, own: Tensor) -> Tensor:
+    def compare(self, h: Tensor, c: Tensor, e: Tensor, other: Tensor, same: Tensor) -> Tensor:
         return torch.relu(self.W(torch.cat([h, c], -1)))
 
     def describe(self) -> str:
@@ -182,10 +182,10 @@ class BidirectionalAttention(Between):
         one, two, three = self.w.to(h.dtype)
         return (h * three) @ h.mT + (h @ one)[:, :, None] + (h @ two)[:, None]
 
-    def compare(self, h: Tensor, c: Tensor, e: Tensor, others: Tensor, own: Tensor) -> Tensor:
+    def compare(self, h: Tensor, c: Tensor, e: Tensor, other: Tensor, same: Tensor) -> Tensor:
         lowest = torch.finfo(e.dtype).min
-        most = e.masked_fill(~others, lowest).amax(-1)  # (B, T)
-        beta = masked_softmax(most[:, None].expand_as(e), own)  # (B, T, T), the same in each text
+        most = e.masked_fill(~other, lowest).amax(-1)  # (B, T)
+        beta = masked_softmax(most[:, None].expand_as(e), same)  # (B, T, T), the same in each text
         g = beta.to(h.dtype) @ h
         return torch.relu(self.W(self.dropout(torch.cat([h, c, h * c, h * g], -1))))
 

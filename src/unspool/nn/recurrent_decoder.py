@@ -261,8 +261,8 @@ class RecurrentDecoder(Decoder):
             return "a tap is recorded"
         cells = [cells[0] for cells in self.recurrent.cells()]
         reasons = (cell.native_unsupported_reason(y) for cell in cells)
-        found = next((reason for reason in reasons if reason is not None), None)
-        return found or attention_decoder.unsupported_reason([cell.native() for cell in cells])
+        first = next((reason for reason in reasons if reason is not None), None)
+        return first or attention_decoder.unsupported_reason([cell.native() for cell in cells])
 
     def _run_native(
         self, y: Tensor, state: RecurrentDecoderState, lengths: Tensor | None, mask: Tensor | None
@@ -275,7 +275,7 @@ class RecurrentDecoder(Decoder):
         source = SourceWeights.of(*memory[:3], packing.order)
         packed = None if mask is None else packing.pack(mask)
         between = [self._mask(batch, steps, module=self.recurrent.dropout) for _ in state.cells[1:]]
-        found = attention_decoder.run(
+        result = attention_decoder.run(
             packing.pack(y),
             source,
             self.native_weights(),
@@ -284,11 +284,11 @@ class RecurrentDecoder(Decoder):
             mask=packed if self.input_feeding else None,
             masks=[None, *(None if m is None else packing.pack(m) for m in between)],
         )
-        h = found.output
+        h = result.output
         if h is None:
-            h = self._join(found.context, found.states, packed)
+            h = self._join(result.context, result.states, packed)
         return DecodedTargets(
-            packing.unpack(h), packing.unpack(found.alignment) if self.copying else None
+            packing.unpack(h), packing.unpack(result.alignment) if self.copying else None
         )
 
     def native_weights(self) -> DecoderWeights:
@@ -299,7 +299,7 @@ class RecurrentDecoder(Decoder):
             w_k = attention.w_k
         elif attention is not None and attention.v is not None and attention.W is not None:
             W_q, v = attention.W[:, : attention.query], attention.v[0]
-        cells = [own for (cell,) in self.recurrent.cells() if (own := cell.native()) is not None]
+        cells = [w for (cell,) in self.recurrent.cells() if (w := cell.native()) is not None]
         return DecoderWeights(
             cells, self.kind == "additive", self.input_feeding, W_q, b_q, v, self.W_c.weight, w_k
         )

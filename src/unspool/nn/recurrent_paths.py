@@ -86,7 +86,7 @@ def steppers_for(
     """The kernels of a single step x (B, 1, I), as [layer][direction]; None where any has none."""
     if x.shape[1] != 1 or fast is False or torch.is_grad_enabled():
         return None
-    found = []
+    by_layer = []
     for layer in cells:
         steppers = []
         for cell in layer:
@@ -94,8 +94,8 @@ def steppers_for(
             if stepper is None:
                 return None
             steppers.append(stepper)
-        found.append(steppers)
-    return found
+        by_layer.append(steppers)
+    return by_layer
 
 
 def run_single_step(

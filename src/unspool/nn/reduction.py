@@ -115,10 +115,10 @@ class StridedConvolutions(Reduction):
 
 def prime_factors(number: int) -> list[int]:
     """2 first: 12 -> [2, 2, 3]"""
-    found, prime = list[int](), 2
+    factors, prime = list[int](), 2
     while number > 1:
         while number % prime == 0:
-            found.append(prime)
+            factors.append(prime)
             number //= prime
         prime += 1
-    return found
+    return factors

@@ -95,22 +95,22 @@ def recording(module: nn.Module) -> bool:
     """Whether this thread records any tap inside `module`."""
     if not _open:
         return False
-    own = recorded()
-    return bool(own) and any(tap in own for tap in taps(module).values())
+    watched = recorded()
+    return bool(watched) and any(tap in watched for tap in taps(module).values())
 
 
 @contextmanager
 def record(model: nn.Module, *patterns: str) -> Iterator[TapTrace]:
     """Records the taps whose path matches one of the shell-like `patterns` (none: all taps), in
     this thread."""
-    found = taps(model)
+    all_taps = taps(model)
     chosen = {
         path: tap
-        for path, tap in found.items()
+        for path, tap in all_taps.items()
         if not patterns or any(fnmatchcase(path, pattern) for pattern in patterns)
     }
     if not chosen:
-        known = ", ".join(found) or "none at all"
+        known = ", ".join(all_taps) or "none at all"
         raise ValueError(f"no tap matches {', '.join(patterns) or '*'}; this model has: {known}")
     passed: dict[str, Passed] = {path: [] for path in chosen}
     with _count_open(), _recording({tap: passed[path] for path, tap in chosen.items()}):

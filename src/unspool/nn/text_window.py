@@ -160,19 +160,19 @@ class WindowedRecurrent(Network):
             for x_t in x.unbind(1):
                 h, new = self.first(torch.cat([x_t, w.to(x_t)], -1), first)
                 # What is carried through time stays precise under autocast.
-                first = tuple(own.to(before) for own, before in zip(new, first))
+                first = tuple(tensor.to(before) for tensor, before in zip(new, first))
                 w, window = self.window(h, window)
                 outputs.append(h)
                 windows.append(w)
-        found = torch.stack(outputs, 1)
+        y = torch.stack(outputs, 1)
         if self.above is not None:
-            read = torch.cat([x, torch.stack(windows, 1).to(x), found.to(x)], -1)
+            read = torch.cat([x, torch.stack(windows, 1).to(x), y.to(x)], -1)
             more, above = self.above(read, lengths, above)
-            found = torch.cat([found, more.to(found)], -1)
+            y = torch.cat([y, more.to(y)], -1)
         if lengths is not None:
             keep = keep_mask(lengths, x.shape[1], device=x.device)
-            found = found * keep[..., None].to(found)
-        return NetworkOutput(found, SynthesisState(first, w, window, above))
+            y = y * keep[..., None].to(y)
+        return NetworkOutput(y, SynthesisState(first, w, window, above))
 
     def describe(self) -> str:
         layers = 1 if self.above is None else 1 + len(self.above.layers)

@@ -129,7 +129,7 @@ class BatchedSearch:
             copies = getattr(source, "copies", None)
             if copies is not None:
                 encoded = encoded._replace(copies=Copies(copies))
-            found = self.search(
+            hypotheses = self.search(
                 encoded,
                 decoding,
                 limits,
@@ -137,4 +137,4 @@ class BatchedSearch:
                 aligned=aligned,
                 generator=generator,
             )
-            yield from zip(batch.rows.tolist(), found)
+            yield from zip(batch.rows.tolist(), hypotheses)

@@ -60,33 +60,33 @@ def beam(
         raise ValueError(f"best must lie between 1 and the width {width}; got {best}")
     if not 0 <= alpha < float("inf"):
         raise ValueError(f"alpha must be 0 (no length penalty) or more, and finite; got {alpha}")
-    found: list[list[Hypothesis]] = [[] for _ in range(len(first))]
+    finished: list[list[Hypothesis]] = [[] for _ in range(len(first))]
     live = [Sentence(example) for example in range(len(first))]  # those of one example side by side
     ids = first
     while live:
         allowed, state = step(decoder, ids, state, rules, live)
         penalty = length_penalty(len(live[0].tokens) + 1, alpha)
         looked = seen(state, len(live))
-        longer: list[list[Sentence]] = [[] for _ in found]
-        parents: list[list[int]] = [[] for _ in found]
+        longer: list[list[Sentence]] = [[] for _ in finished]
+        parents: list[list[int]] = [[] for _ in finished]
         for row, token, total in _continuations(allowed, live, width):
             example = live[row].example
             if token == rules.end:
-                ended = [*found[example], live[row].end(total, penalty=penalty)]
+                ended = [*finished[example], live[row].end(total, penalty=penalty)]
                 # Sorting is stable: of equals the one that was met first stays.
-                found[example] = sorted(ended, key=lambda h: -h.score)[:best]
+                finished[example] = sorted(ended, key=lambda h: -h.score)[:best]
             else:
                 longer[example].append(live[row].longer(token, total, looked[row]))
                 parents[example].append(row)
         live, rows = [], []
-        for example, (sentences, above, ended) in enumerate(zip(longer, parents, found)):
+        for example, (sentences, above, ended) in enumerate(zip(longer, parents, finished)):
             largest = length_penalty(rules.limit(example) + 1, alpha)
             if not (early_stop and _settled(sentences, ended, best, largest)):
                 live += sentences
                 rows += above
         ids = torch.tensor([s.tokens[-1] for s in live], dtype=first.dtype, device=first.device)
         state = select(decoder, state, rows, len(allowed))
-    return found
+    return finished
 
 
 def _continuations(

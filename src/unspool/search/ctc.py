@@ -48,11 +48,11 @@ class CtcText(NamedTuple):
 def greedy_ctc(log_p: Tensor, lengths: Tensor) -> list[list[int]]:
     """The text of the best path: (B, T, V) and (B,) -> B lists of ids"""
     best = log_p.argmax(-1).cpu()
-    found = []
-    for own, length in zip(best, lengths.tolist()):
-        merged = torch.unique_consecutive(own[:length])
-        found.append(merged[merged != BLANK].tolist())
-    return found
+    results = []
+    for path, length in zip(best, lengths.tolist()):
+        merged = torch.unique_consecutive(path[:length])
+        results.append(merged[merged != BLANK].tolist())
+    return results
 
 
 class Prefixes(NamedTuple):
@@ -174,9 +174,9 @@ def prefix_beam(
     base = torch.arange(rows)[:, None]
     for t in range(steps):
         after = prefixes.continued(log_p[:, t])
-        given = prefixes.language + bonus * prefixes.size
-        stay = torch.logaddexp(after.stay_blank, after.stay_token) + given
-        grow = after.grow + given[..., None]
+        prior = prefixes.language + bonus * prefixes.size
+        stay = torch.logaddexp(after.stay_blank, after.stay_token) + prior
+        grow = after.grow + prior[..., None]
         if language is not None:
             grow = grow + scores
         grow = grow + bonus
@@ -186,10 +186,10 @@ def prefix_beam(
         slot = torch.where(over, torch.arange(beam).expand(rows, -1), slot)
         grown = (best >= beam) & ~over
         new = torch.where(grown, (best - beam) % vocab, 0)
-        found = prefixes.chosen(after, slot, grown, new, scores[base, slot, new])
-        prefixes = found._replace(
-            blank=torch.where(over, prefixes.blank, found.blank),
-            token=torch.where(over, prefixes.token, found.token),
+        longer = prefixes.chosen(after, slot, grown, new, scores[base, slot, new])
+        prefixes = longer._replace(
+            blank=torch.where(over, prefixes.blank, longer.blank),
+            token=torch.where(over, prefixes.token, longer.token),
         )
         chosen.append((slot, new))
         if language is not None:
@@ -201,22 +201,22 @@ def prefix_beam(
     if language is not None:
         final = final + weight * language.end().view(rows, beam)
     texts = written(chosen, rows, beam)
-    found_texts: list[list[CtcText]] = []
+    best_texts: list[list[CtcText]] = []
     for row, order in enumerate(final.sort(dim=1, descending=True, stable=True).indices.tolist()):
         best_first = [
             CtcText(texts[row][k], float(total[row, k]), float(final[row, k]))
             for k in order
             if total[row, k] > NEVER
         ]
-        found_texts.append(best_first[:nbest])
-    return found_texts
+        best_texts.append(best_first[:nbest])
+    return best_texts
 
 
 def mixed(key: Tensor, token: Tensor) -> Tensor:
     """The hash of a prefix and one more token."""
-    found = (key ^ (token + 1)) * MIX
-    found = (found ^ (found >> 29)) * MIX
-    return found ^ (found >> 32)
+    hashed = (key ^ (token + 1)) * MIX
+    hashed = (hashed ^ (hashed >> 29)) * MIX
+    return hashed ^ (hashed >> 32)
 
 
 def written(chosen: list[tuple[Tensor, Tensor]], rows: int, beam: int) -> list[list[list[int]]]:
@@ -229,4 +229,4 @@ def written(chosen: list[tuple[Tensor, Tensor]], rows: int, beam: int) -> list[l
     if not steps:
         return [[[] for _ in range(beam)] for _ in range(rows)]
     tokens = torch.stack(steps[::-1], 2)  # (B, K, T)
-    return [[own[own != BLANK].tolist() for own in row] for row in tokens]
+    return [[ids[ids != BLANK].tolist() for ids in row] for row in tokens]

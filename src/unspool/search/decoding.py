@@ -135,7 +135,7 @@ class Decoding:
             groups = [sampled[i : i + n] for i in range(0, len(sampled), n)]
             return [sorted(group, key=lambda h: -h.score) for group in groups]
         if self.beam == 1:
-            return [[found] for found in greedy(decoder, state, first, rules)]
+            return [[hypothesis] for hypothesis in greedy(decoder, state, first, rules)]
         return beam(
             decoder,
             state,

@@ -153,18 +153,18 @@ class PackedSearch:
     def _output(self) -> dict[str, Tensor]:
         pad = -self.vocab % WIDTH
         W, b = self.output
-        found = {"W": F.pad(W, (0, 0, 0, pad)), "b": F.pad(b, (0, pad))}
+        arrays = {"W": F.pad(W, (0, 0, 0, pad)), "b": F.pad(b, (0, pad))}
         last = self.decoder.transformer.norm
         if isinstance(last, nn.LayerNorm):
-            found |= {"norm_w": last.weight, "norm_b": last.bias}
-        return found
+            arrays |= {"norm_w": last.weight, "norm_b": last.bias}
+        return arrays
 
 
 def _layer_weights(block: DecoderBlock) -> dict[str, Tensor]:
     """By the names of the kernel."""
     attention, cross, feed = block.attention, block.cross_attention, block.feed_forward
     width = len(attention.W_o)
-    found = {
+    arrays = {
         "norm_w": block.norm1.weight, "norm_b": block.norm1.bias,
         "W_qkv": attention.W, "b_qkv": _bias(attention.b, attention.W),
         "W_o": attention.W_o, "b_o": _bias(attention.b_o, attention.W_o),
@@ -174,12 +174,12 @@ def _layer_weights(block: DecoderBlock) -> dict[str, Tensor]:
     }  # fmt: skip
     if cross is not None and block.cross_norm is not None:
         norm = block.cross_norm
-        found |= {
+        arrays |= {
             "cross_norm_w": norm.weight, "cross_norm_b": norm.bias,
             "cross_W_q": cross.W[:width], "cross_b_q": _bias(cross.b, cross.W)[:width],
             "cross_W_o": cross.W_o, "cross_b_o": _bias(cross.b_o, cross.W_o),
         }  # fmt: skip
-    return found
+    return arrays
 
 
 def _bias(b: Tensor | None, W: Tensor) -> Tensor:
@@ -245,8 +245,8 @@ class PackedRecurrentSearch:
         return scores, PackedRecurrentState(cells, source, alignment, copies, coverage)
 
     def select(self, state: PackedRecurrentState, rows: Tensor) -> PackedRecurrentState:
-        def of_rows(found: Tensor | None) -> Tensor | None:
-            return None if found is None else found.index_select(0, rows)
+        def of_rows(tensor: Tensor | None) -> Tensor | None:
+            return None if tensor is None else tensor.index_select(0, rows)
 
         return PackedRecurrentState(
             state.cells.index_select(1, rows),

@@ -73,7 +73,7 @@ def _walk(
     """One way through: pick (R, V) -> (R,) chooses among what the rules allow."""
     check_first(first)
     live = [Sentence(example) for example in range(len(first))]
-    found: list[Hypothesis | None] = [None] * len(live)
+    ended: list[Hypothesis | None] = [None] * len(live)
     ids = first
     while live:
         allowed, state = step(decoder, ids, state, rules, live)
@@ -83,10 +83,10 @@ def _walk(
         for row, (sentence, token) in enumerate(zip(live, chosen.tolist())):
             total = sentence.log_probability + log_ps[row]
             if token == rules.end:
-                found[sentence.example] = sentence.end(total)
+                ended[sentence.example] = sentence.end(total)
             else:
                 longer.append(sentence.longer(token, total, looked[row]))
                 rows.append(row)
         live, ids = longer, chosen[rows]
         state = select(decoder, state, rows, len(chosen))
-    return [hypothesis for hypothesis in found if hypothesis is not None]
+    return [hypothesis for hypothesis in ended if hypothesis is not None]

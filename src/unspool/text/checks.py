@@ -45,10 +45,10 @@ def repair_mojibake(text: str) -> str:
     return text
 
 
-def _repaired(found: re.Match[str]) -> str:
-    run, text = found[0], found.string
+def _repaired(match: re.Match[str]) -> str:
+    run, text = match[0], match.string
     sequences = re.findall(SEQUENCE, run)
-    if len(sequences) == 1 and not _plausible(run, text[found.start() - 1 : found.start()]):
+    if len(sequences) == 1 and not _plausible(run, text[match.start() - 1 : match.start()]):
         return run
     try:
         return bytes(BYTES[char] for char in run).decode("utf-8")

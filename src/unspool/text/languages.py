@@ -129,18 +129,18 @@ def evidence() -> tuple[dict[str, int], np.ndarray]:
     """A number for each word and letter, and (V + 1, L) what it counts for each language; the last
     row is that of all other words."""
     numbers: dict[str, int] = {}
-    found = []
-    for given, whole in ((WORDS, 1.0), (LETTERS, LETTER)):
+    rows = []
+    for table, whole in ((WORDS, 1.0), (LETTERS, LETTER)):
         users: dict[str, list[int]] = {}
-        for name, own in given.items():
-            for each in dict.fromkeys(own.split() if given is WORDS else own):
+        for name, words in table.items():
+            for each in dict.fromkeys(words.split() if table is WORDS else words):
                 users.setdefault(each, []).append(NAMES.index(name))
         for each, languages in users.items():
-            numbers[each if given is WORDS else MARK + each] = len(numbers)
+            numbers[each if table is WORDS else MARK + each] = len(numbers)
             row = np.zeros(len(NAMES), dtype=np.float32)
             row[languages] = whole / len(languages)
-            found.append(row)
-    return numbers, np.stack([*found, np.zeros_like(found[0])])
+            rows.append(row)
+    return numbers, np.stack([*rows, np.zeros_like(rows[0])])
 
 
 NUMBERS, SHARES = evidence()
@@ -160,7 +160,7 @@ def languages(texts: Sequence[str]) -> list[str]:
             words += [MARK + letter for letter in RARE.findall(beginning)]
         words.append(MARK)  # so that none is empty
     rows = np.array([NUMBERS.get(word, -1) for word in words])
-    found = np.add.reduceat(SHARES[rows], starts)  # (N, L)
-    second, best = np.partition(found, -2, axis=1)[:, -2:].T
+    totals = np.add.reduceat(SHARES[rows], starts)  # (N, L)
+    second, best = np.partition(totals, -2, axis=1)[:, -2:].T
     known = (best >= FEWEST) & (best >= MARGIN * second)
-    return [NAMES[i] if sure else "" for i, sure in zip(found.argmax(1).tolist(), known)]
+    return [NAMES[i] if sure else "" for i, sure in zip(totals.argmax(1).tolist(), known)]

@@ -123,14 +123,14 @@ class OpenWords(OpenEncoder):
         return map(self._id, self.split(chunk))
 
     def _id(self, word: str) -> int:
-        found = self.index.get(word)
-        if found is None:
+        id_ = self.index.get(word)
+        if id_ is None:
             if len(self.types) >= MOST_TYPES:
                 word = UNK
-            found = self.index.setdefault(word, len(self.types))
-            if found == len(self.types):
+            id_ = self.index.setdefault(word, len(self.types))
+            if id_ == len(self.types):
                 self.types.append(word)
-        return found
+        return id_
 
 
 OPEN: dict[str, type[OpenEncoder]] = {"char": OpenChars, "word": OpenWords}

@@ -15,8 +15,8 @@ def token_offsets(tokenizer: Tokenizer, text: str) -> np.ndarray:
     in the text itself, and others may be off by as many.
     """
     if isinstance(tokenizer, PretrainedTokenizer):
-        found = tokenizer.model.encode(text, add_special_tokens=False).offsets
-        return as_offsets(found)
+        offsets = tokenizer.model.encode(text, add_special_tokens=False).offsets
+        return as_offsets(offsets)
     if isinstance(tokenizer, WordTokenizer):
         return word_offsets(text, tokenizer.normalizer(text), split=tokenizer.split)
     normal = tokenizer.normalizer(text)
@@ -34,13 +34,13 @@ def token_offsets(tokenizer: Tokenizer, text: str) -> np.ndarray:
 
 def word_offsets(text: str, normal: str, *, split: str) -> np.ndarray:
     """Offsets of words and punctuation marks; `normal`: the text in its normal form."""
-    own = token_spans(normal, split=split)
+    spans = token_spans(normal, split=split)
     if len(normal) != len(text):
         raw = token_spans(text, split=split)
-        if len(raw) == len(own):
-            own = raw
-    return np.minimum(as_offsets([(span.start, span.stop) for span in own]), len(text))
+        if len(raw) == len(spans):
+            spans = raw
+    return np.minimum(as_offsets([(span.start, span.stop) for span in spans]), len(text))
 
 
-def as_offsets(found: list[tuple[int, int]]) -> np.ndarray:
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
+def as_offsets(spans: list[tuple[int, int]]) -> np.ndarray:
+    return np.array(spans, dtype=np.int64).reshape(-1, 2)

@@ -39,7 +39,7 @@ class Frame(NamedTuple):
 
     def around(self, ids: np.ndarray) -> np.ndarray:
         # numpy takes an empty tuple for floats, which would round numbers beyond 2^53.
-        before, after = (np.array(own, dtype=np.int64) for own in self)
+        before, after = (np.array(special, dtype=np.int64) for special in self)
         return np.concatenate([before, ids, after]).astype(np.int64)
 
 
@@ -80,13 +80,13 @@ class Tokenizer(ABC):
 
     def ids(self, text: str) -> np.ndarray:
         """int64 ids (T,) of the pieces of a text, none where it has none."""
-        found = list(map(self.vocab.index.get, self.pieces(text), repeat(UNK_ID)))
-        return np.array(found, dtype=np.int64)
+        ids = list(map(self.vocab.index.get, self.pieces(text), repeat(UNK_ID)))
+        return np.array(ids, dtype=np.int64)
 
     def encode(self, text: str) -> np.ndarray:
         """int64 ids (T,), never empty: a text without tokens is one <unk>."""
-        found = self.ids(text)
-        return found if len(found) else np.array([UNK_ID], dtype=np.int64)
+        ids = self.ids(text)
+        return ids if len(ids) else np.array([UNK_ID], dtype=np.int64)
 
     def open_end(self, text: str) -> str:
         """The end of a text, whose pieces may be others once the text goes on."""
@@ -286,11 +286,11 @@ class BPETokenizer(SubwordTokenizer):
 
     def shown(self, ids: Iterable[int]) -> list[str]:
         """The piece of text behind each id; its byte string where it is no whole text."""
-        first, found = len(self.vocab.specials), []
+        first, pieces = len(self.vocab.specials), []
         for i in ids:
             piece = self.decode([i]) if i >= first else self.vocab[i]
-            found.append(self.vocab[i] if UNKNOWN_CHAR in piece else piece)
-        return found
+            pieces.append(self.vocab[i] if UNKNOWN_CHAR in piece else piece)
+        return pieces
 
     def decode(self, ids: Iterable[int]) -> str:
         """Exact; <unk> is shown as one odd character, other specials vanish."""
@@ -360,12 +360,12 @@ class PretrainedTokenizer(SubwordTokenizer):
 
     def encode(self, text: str) -> np.ndarray:
         """Without the frame; empty only where there is one."""
-        found = self.ids(text)
-        return found if len(found) or self.frame.size else np.array(self.special_ids()[:1])
+        ids = self.ids(text)
+        return ids if len(ids) or self.frame.size else np.array(self.special_ids()[:1])
 
     def encode_normal(self, texts: list[str]) -> list[np.ndarray]:
-        found = self.model.encode_batch(texts, add_special_tokens=False)
-        return [np.array(encoding.ids, dtype=np.int64) for encoding in found]
+        encodings = self.model.encode_batch(texts, add_special_tokens=False)
+        return [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
 
     def special_ids(self) -> list[int]:
         return [self.vocab.index[token] for token in self.vocab.specials]

@@ -37,8 +37,8 @@ class Vocab:
     @classmethod
     def of(cls, types: Iterable[str], *, specials: Sequence[str] = SPECIALS) -> Vocab:
         """The special tokens, then `types` in their order (most frequent first, as a rule)."""
-        others = (token for token in types if token not in specials)
-        return cls([*specials, *others], specials=specials)
+        rest = (token for token in types if token not in specials)
+        return cls([*specials, *rest], specials=specials)
 
     def id(self, token: str) -> int:
         return self.index.get(token, UNK_ID)

@@ -238,19 +238,19 @@ def words(text: str, *, split: str, newlines: bool) -> list[str]:
     """The tokens of a text; with `newlines` every line end is a token as well."""
     cut = SPLITTERS[split]
     if not newlines:
-        found: list[str] = []
+        tokens: list[str] = []
         for chunk in text.split():
             if chunk.isalnum():  # most are, and whole words to any splitter
-                found.append(chunk)
+                tokens.append(chunk)
             else:
-                found += cut(chunk)
-        return found
+                tokens += cut(chunk)
+        return tokens
     first, *rest = text.split(NEWLINE)
-    found = words(first, split=split, newlines=False)
+    tokens = words(first, split=split, newlines=False)
     for line in rest:
-        found.append(NEWLINE)
-        found.extend(words(line, split=split, newlines=False))
-    return found
+        tokens.append(NEWLINE)
+        tokens.extend(words(line, split=split, newlines=False))
+    return tokens
 
 
 def solid(word: str) -> str:
@@ -275,13 +275,13 @@ def token_spans(text: str, *, split: str) -> list[TokenSpan]:
     The pieces of a chunk follow each other without a gap, so that counting characters is enough.
     """
     cut = SPLITTERS[split]
-    found = []
+    spans = []
     for chunk in _CHUNK.finditer(text):
         start = chunk.start()
         for token in cut(chunk[0]):
-            found.append(TokenSpan(token, start, start + len(token)))
+            spans.append(TokenSpan(token, start, start + len(token)))
             start += len(token)
-    return found
+    return spans
 
 
 _NO_SPACE_BEFORE = re.compile(r"[.,;:!?%)\]}…”]|n't|['’](?:s|m|d|t|re|ve|ll)", re.IGNORECASE)

@@ -87,4 +87,4 @@ def make_config(
         (config_file or "config file", from_file),
         ("--set", settings),
     ]
-    return layered(TopicsConfig, layers, own={})
+    return layered(TopicsConfig, layers, fixed={})

@@ -63,8 +63,8 @@ def restore_checkpoint(
     warn: Callable[[str], None],
 ) -> tuple[Counters, Any] | None:
     """Load the newest whole checkpoint; None where there is none at all."""
-    found = checkpoints(folder)
-    for path in found:
+    paths = checkpoints(folder)
+    for path in paths:
         try:
             tensors, meta = load_tensors(path)
             parts: dict[str, dict[str, Tensor]] = {"model": {}, "optim": {}, "carry": {}}
@@ -79,7 +79,7 @@ def restore_checkpoint(
         restore_optimizer(model, optimizer, parts["optim"])
         carry = [parts["carry"][str(i)] for i in range(len(parts["carry"]))]
         return counters, unflatten_carry(meta["carry"], iter(carry))
-    if found:
+    if paths:
         raise RunError(
             "every checkpoint is damaged", where=folder, remedy="train anew without --resume"
         )

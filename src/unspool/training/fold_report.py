@@ -61,7 +61,7 @@ class FoldsReport(Report):
         self.calibration: CalibrationReport | None = None
         names = [n for n in folds[0].metrics if all(n in fold.metrics for fold in folds)]
         self.values = {name: [fold.metrics[name] for fold in folds] for name in names}
-        self.metrics = {name: float(np.mean(own)) for name, own in self.values.items()}
+        self.metrics = {name: float(np.mean(values)) for name, values in self.values.items()}
         self.formula = FORMULA + (SHARES if metric in PROPORTIONS else "")
         self.scores = np.array(self.values[metric])
         self.count = sum(fold.rows for fold in folds)
@@ -91,11 +91,11 @@ class FoldsReport(Report):
         }
 
     def to_json(self) -> dict[str, Any]:
-        own = {} if self.calibration is None else {"calibration": self.calibration.to_json()}
+        calibration = {"calibration": self.calibration.to_json()} if self.calibration else {}
         return {
             "examples": self.count,
             **self.metrics,
-            **own,
+            **calibration,
             f"{self.metric}_interval": list(self.interval),
             f"{self.metric}_std": self.std,
             "interval_formula": self.formula,

@@ -192,7 +192,7 @@ class RunFolder:
         """Keep 8 bytes of each row that is trained on, to know it again; of very many none."""
         if sum(map(len, parts)) > MOST_ROWS:
             return
-        digests = [found for part in parts if (found := part.digests()) is not None]
+        digests = [hashes for part in parts if (hashes := part.digests()) is not None]
         if digests:
             content = io.BytesIO()
             np.save(content, np.unique(np.concatenate(digests)))

@@ -21,12 +21,12 @@ from unspool.errors import ConfigError
 
 def devices() -> list[str]:
     """The kinds of device that are here."""
-    found = {
+    available = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
         "cpu": True,
     }
-    return [name for name, here in found.items() if here]
+    return [name for name, here in available.items() if here]
 
 
 def resolve_device(device: str) -> str:
@@ -48,8 +48,8 @@ def resolve_device(device: str) -> str:
 def with_device(config: Config, *, resumed: bool = False) -> Config:
     """The same settings with `auto` resolved, as config.json records them; a run that is `resumed`
     where its device is not goes on with what there is."""
-    asked = config.train.device
-    device = resolve_device("auto" if resumed and asked not in devices() else asked)
+    requested = config.train.device
+    device = resolve_device("auto" if resumed and requested not in devices() else requested)
     train = config.train.model_copy(update={"device": device})
     return config.model_copy(update={"train": train})
 

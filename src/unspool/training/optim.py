@@ -88,8 +88,8 @@ def restore_optimizer(
     parameters = dict(model.named_parameters())
     for key, value in tensors.items():
         name, slot = key.rsplit("/", 1)
-        own = parameters[name]
-        optimizer.state[own][slot] = value.clone().to(own.device)
+        parameter = parameters[name]
+        optimizer.state[parameter][slot] = value.clone().to(parameter.device)
 
 
 def depths(model: nn.Module) -> dict[str, int]:
@@ -99,7 +99,7 @@ def depths(model: nn.Module) -> dict[str, int]:
     normalisation belongs to the top block.
     """
     names = [name for name, _ in model.named_parameters()]
-    numbers = {name: int(found[1]) for name in names if (found := NUMBER.search(name))}
+    numbers = {name: int(match[1]) for name in names if (match := NUMBER.search(name))}
     blocks = 1 + max((n for name, n in numbers.items() if name.startswith("encoder.")), default=-1)
 
     def depth(name: str) -> int:

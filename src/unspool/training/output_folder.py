@@ -113,9 +113,9 @@ def refuse_other_files(path: Path) -> None:
         raise RunError("cannot make the run folder (File exists)", where=path, remedy=OTHER)
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         raise RunError("no right to write into this folder", where=path, remedy=OTHER)
-    own = {"checkpoints", HASHES, LOCK, *(read_hashes(path) or ())}
+    known = {"checkpoints", HASHES, LOCK, *(read_hashes(path) or ())}
     names = sorted(os.listdir(path))
-    foreign = [name for name in names if name not in own and not name.endswith(".part")]
+    foreign = [name for name in names if name not in known and not name.endswith(".part")]
     if foreign:  # a README.md, for instance, would be overwritten
         raise RunError(
             "holds other files, so it cannot become a run folder",
@@ -135,8 +135,8 @@ class FolderHandle:
 
     def check(self) -> None:
         """An OSError where the folder is gone."""
-        found = os.stat(self.path)
-        if self.descriptor >= 0 and not os.path.samestat(found, os.fstat(self.descriptor)):
+        status = os.stat(self.path)
+        if self.descriptor >= 0 and not os.path.samestat(status, os.fstat(self.descriptor)):
             raise FileNotFoundError(errno.ENOENT, "the folder was removed", str(self.path))
 
     def close(self) -> None:

@@ -30,10 +30,10 @@ class TensorFile(NamedTuple):
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:
     """Write atomically; tied tensors are stored once for each name."""
-    own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    copies = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     note = json.dumps(meta, sort_keys=True)
     # One entry only: the library writes several in no fixed order, and equal runs would differ.
-    write_atomic(path, save(own, {"unspool": json.dumps([note, _digest(own, note)])}))
+    write_atomic(path, save(copies, {"unspool": json.dumps([note, _digest(copies, note)])}))
 
 
 def load_tensors(path: Path) -> TensorFile:

@@ -80,11 +80,11 @@ class Trainer:
         """Go back to the newest whole checkpoint, and cut the log to what it had then."""
         for half_written in self.folder.path.rglob(".*.part"):
             half_written.unlink()
-        found = restore_checkpoint(
+        checkpoint = restore_checkpoint(
             self.folder.checkpoints, self.model, self.optimizer, self.watcher.note
         )
-        if found is not None:
-            self.counters, self.carry = found[0], moved(found[1], self.device)
+        if checkpoint is not None:
+            self.counters, self.carry = checkpoint[0], moved(checkpoint[1], self.device)
         cut_log(self.folder.metrics, self.counters.log_bytes, self.watcher.note)
 
     def run(self, stop: StopRequest) -> Counters:
@@ -103,15 +103,15 @@ class Trainer:
                 counters.finished = self._reason_to_end()
                 counters.seconds += time.monotonic() - started
                 age = time.monotonic() - saved_at
-                asked = stop.signal  # one that comes from here on is for the next step
-                ends = bool(counters.finished or asked)
-                if asked and not counters.best_step:
+                signal = stop.signal  # one that comes from here on is for the next step
+                ends = bool(counters.finished or signal)
+                if signal and not counters.best_step:
                     self._save_weights(validated=False)
                 if ends or age >= self.train.checkpoint_seconds:
                     self._checkpoint(last=ends)
                     saved_at = time.monotonic()
-                if asked and not counters.finished:
-                    raise Interrupted(asked, self.folder.path, counters.step)
+                if signal and not counters.finished:
+                    raise Interrupted(signal, self.folder.path, counters.step)
         finally:
             self.watcher.close()
             self.log.close()

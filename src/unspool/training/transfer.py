@@ -262,9 +262,9 @@ def refuse_other_settings(config: Config, start: Start) -> None:
 
 def take_over(task: Task, model: nn.Module, start: Start) -> str:
     """Put the encoder's weights into a new model; returns a line about what was taken."""
-    own = model.state_dict()
+    state = model.state_dict()
     fits = start.causal == is_causal(task.config)
-    taken = [name for name in own if fits and name in start.tensors]
+    taken = [name for name in state if fits and name in start.tensors]
     if not taken:
         raise ConfigError(
             f"the weights fit no part of {task.name} with --model {task.config.model_name}",
@@ -272,20 +272,20 @@ def take_over(task: Task, model: nn.Module, start: Start) -> str:
             remedy="use --task classify, or train anew without --from",
         )
     for name in taken:
-        if own[name].shape != start.tensors[name].shape:
+        if state[name].shape != start.tensors[name].shape:
             raise RunError(
-                f"tensor {name!r} should have shape {tuple(own[name].shape)}",
+                f"tensor {name!r} should have shape {tuple(state[name].shape)}",
                 where=start.path,
                 got=tuple(start.tensors[name].shape),
                 remedy=AGAIN,
             )
         with torch.no_grad():
-            own[name].copy_(start.tensors[name])
-    size = sum(own[name].numel() for name in taken)
+            state[name].copy_(start.tensors[name])
+    size = sum(state[name].numel() for name in taken)
     if start.tokenizer is None:
         learn = "which learn too" if task.config.embedding.tuned else "which are frozen"
         return f"from {start.path}: {size:,} weights for contextual vectors, {learn}"
-    new = dict.fromkeys(_part(name) for name in own if name not in taken)
+    new = dict.fromkeys(_part(name) for name in state if name not in taken)
     return (
         f"from {start.path}: {size:,} weights of the encoder and a vocabulary of"
         f" {len(start.tokenizer):,}; new: {', '.join(new)}"

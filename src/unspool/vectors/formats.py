@@ -95,9 +95,9 @@ def checked(header: VectorHeader, name: str) -> VectorHeader:
     return header
 
 
-def wrong_count(header: VectorHeader, found: int, name: str) -> DataError:
+def wrong_count(header: VectorHeader, count: int, name: str) -> DataError:
     return DataError(
-        f"the first line promises {header.rows:,} vectors of size {header.size:,}, and {found:,}"
+        f"the first line promises {header.rows:,} vectors of size {header.size:,}, and {count:,}"
         " whole ones follow",
         where=f"{name}:1",
         remedy=COPY_AGAIN,
@@ -168,11 +168,11 @@ def _numbers(cut: list[tuple[str, str]], where_of: list[str], size: int) -> np.n
         warnings.simplefilter("error")
         try:
             # One call on a long string is ten times as fast as one for each number.
-            found = np.fromstring(" ".join(rest for _, rest in cut), np.float32, sep=" ")
+            numbers = np.fromstring(" ".join(rest for _, rest in cut), np.float32, sep=" ")
         except (DeprecationWarning, ValueError):
-            found = np.empty(0, np.float32)
-    if found.size == len(cut) * size and np.isfinite(found).all():
-        return found.reshape(len(cut), size)
+            numbers = np.empty(0, np.float32)
+    if numbers.size == len(cut) * size and np.isfinite(numbers).all():
+        return numbers.reshape(len(cut), size)
     for (_, rest), where in zip(cut, where_of):
         for field in rest.split():
             if not _is_number(field) or not abs(float(field)) <= LARGEST:

@@ -125,7 +125,7 @@ def _similarities(vectors: WordVectors, rows: list[WordListRow], name: str) -> S
 
 
 def _analogies(vectors: WordVectors, rows: list[WordListRow], name: str) -> AnalogyScore:
-    questions, asked, counts = [], [], dict[str, list[int]]()
+    questions, titles, counts = [], [], dict[str, list[int]]()
     for row in rows:
         if len(row.fields) != 4:
             raise DataError(
@@ -135,15 +135,15 @@ def _analogies(vectors: WordVectors, rows: list[WordListRow], name: str) -> Anal
                 remedy="mend or remove the row",
             )
         counts.setdefault(row.section, [0, 0, 0])[2] += 1
-        ids = [found for word in row.fields if (found := vectors.find(word)) is not None]
+        ids = [id_ for word in row.fields if (id_ := vectors.find(word)) is not None]
         if len(ids) == 4:
             counts[row.section][1] += 1
             questions.append(ids)
-            asked.append(row.section)
+            titles.append(row.section)
     if not questions:
         raise _uncovered(vectors, 0, len(rows), name)
     right = completed(vectors, np.array(questions))
-    for section, hit in zip(asked, right):
+    for section, hit in zip(titles, right):
         counts[section][0] += int(hit)
     sections = {title or "-": (row[0], row[1], row[2]) for title, row in counts.items()}
     return AnalogyScore(name, len(rows), len(questions), int(right.sum()), sections)

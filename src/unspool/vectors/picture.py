@@ -64,7 +64,7 @@ def label_offsets(points: np.ndarray, words: Sequence[str]) -> list[tuple[float,
     in points as the dots are. Next to the dot where there is room, else some lines above or
     below."""
     taken: list[tuple[float, float, float, float]] = [(x, y, x, y) for x, y in points.tolist()]
-    found = []
+    offsets = []
     for (x, y), word in zip(points.tolist(), words):
         wide = 0.62 * FONT * len(word)
         ways = ((side * 5.0, up * LINE / 2) for up in HEIGHTS for side in (1, -1))
@@ -76,8 +76,8 @@ def label_offsets(points: np.ndarray, words: Sequence[str]) -> list[tuple[float,
         free = (each for each in tries if not any(overlap(each[2], other) for other in taken))
         dx, dy, box = next(free, (5.0, 0.0, (x, y, x, y)))  # in a crowd, upon another
         taken.append(box)
-        found.append((dx, dy))
-    return found
+        offsets.append((dx, dy))
+    return offsets
 
 
 def overlap(a: tuple[float, ...], b: tuple[float, ...]) -> bool:

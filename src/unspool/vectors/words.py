@@ -54,9 +54,9 @@ class WordVectors:
 
     def id(self, word: str) -> int:
         """The number of a word; a DataError that names the nearest spelling where it has none."""
-        found = self.find(word)
-        if found is not None:
-            return found
+        id_ = self.find(word)
+        if id_ is not None:
+            return id_
         alike = (w for w in self.words if abs(len(w) - len(word)) < 3 and w[:1] == word[:1].lower())
         near = nearest(word.lower(), alike)
         raise DataError(
@@ -81,8 +81,8 @@ class WordVectors:
 
     def neighbours(self, word: str, *, top: int = 10) -> list[Neighbour]:
         """The words whose vectors point most nearly where that of `word` does."""
-        own = self.id(word)
-        return self._nearest(self.units[own], top, without=[own])
+        id_ = self.id(word)
+        return self._nearest(self.units[id_], top, without=[id_])
 
     def analogy(self, a: str, b: str, c: str, *, top: int = 10) -> list[Neighbour]:
         """What is to c as b is to a: the words nearest to b − a + c, these three left out

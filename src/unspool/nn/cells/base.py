@@ -116,46 +116,46 @@ _steppers: ContextVar[tuple[dict[Cell, Stepper], ...]] = ContextVar("steppers")
 def pack_steps(model: nn.Module) -> dict[Cell, Stepper]:
     """The weights of its cells, packed for single steps by native kernels: a copy, which later
     changes of the weights do not reach."""
-    own: dict[Cell, Stepper] = {}
+    steppers: dict[Cell, Stepper] = {}
     with torch.no_grad():
         for cell in model.modules():
             if not isinstance(cell, Cell) or cell.hidden % recurrence.WIDTH[False]:
                 continue
             weights = cell.native()
             if weights is not None and recurrence.unsupported_reason(weights.W, weights.W) is None:
-                own[cell] = Stepper(weights, cell.hidden, pack=True)
-    return own
+                steppers[cell] = Stepper(weights, cell.hidden, pack=True)
+    return steppers
 
 
 @contextmanager
-def packed_steps(own: dict[Cell, Stepper]) -> Iterator[None]:
+def packed_steps(steppers: dict[Cell, Stepper]) -> Iterator[None]:
     """Inside this block single steps of this thread are made with weights of `pack_steps`."""
-    _steppers.set((own, *_steppers.get(())))
+    _steppers.set((steppers, *_steppers.get(())))
     try:
         yield
     finally:
-        _steppers.set(tuple(each for each in _steppers.get(()) if each is not own))
+        _steppers.set(tuple(each for each in _steppers.get(()) if each is not steppers))
 
 
 @contextmanager
 def steady(model: nn.Module) -> Iterator[None]:
     """Inside this block the weights must not change: they are packed once for all single steps of
     this thread. Nothing is kept on the model, so other threads may do what they like with it."""
-    own = pack_steps(model)
-    with packed_steps(own):
+    steppers = pack_steps(model)
+    with packed_steps(steppers):
         try:
             yield
         finally:
             # Emptied too: a generator that is abandoned may end its block in another thread.
-            own.clear()
+            steppers.clear()
 
 
 def steady_stepper(cell: Cell) -> Stepper | None:
     """The packed weights of a cell inside `steady`, None outside."""
     for steppers in _steppers.get(()):
-        found = steppers.get(cell)
-        if found is not None:
-            return found
+        stepper = steppers.get(cell)
+        if stepper is not None:
+            return stepper
     return None
 
 

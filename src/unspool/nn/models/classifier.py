@@ -91,9 +91,9 @@ class ManyToOne(nn.Module):
         super().__init__()
         self.contextual = contextual
         self.encoder = encoder
-        own = POOLINGS[pooling](encoder.size, bidirectional=encoder.bidirectional)
+        pool = POOLINGS[pooling](encoder.size, bidirectional=encoder.bidirectional)
         apart = encoder.between is not None
-        self.pooling: Any = PairPooling(own, encoder.size) if apart else own
+        self.pooling: Any = PairPooling(pool, encoder.size) if apart else pool
         self.dropout = Dropout(dropout)
         self.dense = Dense(self.pooling.size, dense) if dense else None
         self.output = output(dense or self.pooling.size)

@@ -28,7 +28,7 @@ class Ensemble(nn.Module):
 
     def forward(self, *inputs: tuple[Any, ...]) -> Tensor:
         """The inputs of each member -> (B, C)"""
-        z = torch.stack([m(*own).double() for m, own in zip(self.members, inputs)])  # (M, B, C)
+        z = torch.stack([m(*x).double() for m, x in zip(self.members, inputs)])  # (M, B, C)
         return average(z / self.temperatures[:, None, None], self.kind)
 
     def describe(self) -> str:

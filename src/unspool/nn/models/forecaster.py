@@ -96,8 +96,8 @@ def patches(x: Tensor, lengths: Tensor, size: int) -> tuple[Tensor, Tensor]:
     steps = torch.arange(count * size) - missing[:, None]  # (B, count · size)
     real = (steps >= 0) & (steps < lengths[:, None])
     index = torch.where(real, steps, 0).to(x.device)[..., None].expand(-1, -1, x.shape[2])
-    found = zero_padding(x.gather(1, index), real.to(x.device))
-    return found.view(len(x), count, size * x.shape[2]), (lengths + missing) // size
+    patched = zero_padding(x.gather(1, index), real.to(x.device))
+    return patched.view(len(x), count, size * x.shape[2]), (lengths + missing) // size
 
 
 def side_by_side(*parts: Tensor) -> Tensor:
@@ -106,12 +106,12 @@ def side_by_side(*parts: Tensor) -> Tensor:
     By writing into one array: torch.cat takes several times as long where parts have one column.
     """
     wide = [part if part.dim() == 3 else part[..., None] for part in parts]
-    found = parts[0].new_empty(*parts[0].shape[:2], sum(part.shape[2] for part in wide))
+    joined = parts[0].new_empty(*parts[0].shape[:2], sum(part.shape[2] for part in wide))
     start = 0
     for part in wide:
-        found.narrow(-1, start, part.shape[2]).copy_(part)
+        joined.narrow(-1, start, part.shape[2]).copy_(part)
         start += part.shape[2]
-    return found
+    return joined
 
 
 class WindowInput(nn.Module):
@@ -224,10 +224,10 @@ class LinearForecaster(Forecaster):
 
     def outputs(self, z: Tensor, window: Window) -> Tensor:
         z = self.window(z[..., None])[..., 0]
-        found = self.sum(z, window.lengths)
+        outputs = self.sum(z, window.lengths)
         if self.ahead is not None:
-            found = found + self.ahead(future_of(window, self.horizon))
-        return found[..., None]
+            outputs = outputs + self.ahead(future_of(window, self.horizon))
+        return outputs[..., None]
 
 
 class DirectForecaster(Forecaster):
@@ -354,8 +354,8 @@ class RecursiveForecaster(Forecaster):
 
     def outputs(self, z: Tensor, window: Window) -> Tensor:
         """Every step from the best single values before it."""
-        found, _ = self.unroll(z, window, lambda o, h: self.uncertain.center(o))
-        return found
+        outputs, _ = self.unroll(z, window, lambda o, h: self.uncertain.center(o))
+        return outputs
 
     def sample(self, window: Window, paths: int, seed: int = 0) -> Tensor:
         """(B, paths, H) values of the series, each path sampled step by step. All windows share

@@ -154,8 +154,8 @@ class OneGaussian(PenModel):
         )
 
     def losses(self, drawings: Drawings) -> PenLosses:
-        found = masked(self.mixture(*drawings.values.shape[:2]), drawings)
-        return found._replace(move=self.nll(found.move))
+        losses = masked(self.mixture(*drawings.values.shape[:2]), drawings)
+        return losses._replace(move=self.nll(losses.move))
 
     def start(self, text: WindowText | None) -> None:
         return None
@@ -188,14 +188,14 @@ class Bigram(PenModel):
 
     def cells(self, values: Tensor) -> Tensor:
         """Points (..., 3) -> (...) their states; S where they are outside"""
-        found = []
+        bins = []
         outside = torch.zeros(values.shape[:-1], dtype=torch.bool, device=values.device)
         for axis in (0, 1):
             x, edges = values[..., axis].contiguous(), self.edges[axis]
             at = torch.bucketize(x, edges[1:-1].contiguous(), right=True)
-            found.append(at)
+            bins.append(at)
             outside = outside | (x < edges[0]) | (x > edges[-1])
-        state = (values[..., 2] > 0.5).long() * CELLS * CELLS + found[0] * CELLS + found[1]
+        state = (values[..., 2] > 0.5).long() * CELLS * CELLS + bins[0] * CELLS + bins[1]
         return torch.where(outside, self.states, state)
 
     def log_area(self) -> Tensor:
@@ -218,8 +218,8 @@ class Bigram(PenModel):
         both = torch.logaddexp(far + up, torch.where(inside, density, -math.inf))
         ended = F.binary_cross_entropy_with_logits(one.end, move.end, reduction="none") * move.up
         zero = both.new_zeros(())
-        found = self.nll(torch.where(keep, -both, zero))
-        return PenLosses(found, torch.where(keep, ended, zero))
+        nll = self.nll(torch.where(keep, -both, zero))
+        return PenLosses(nll, torch.where(keep, ended, zero))
 
     def start(self, text: WindowText | None) -> None:
         return None

@@ -59,14 +59,14 @@ class MemoryHops(nn.Module):
         age = torch.arange(steps - 1, -1, -1, device=m.device).clamp(max=self.ages.shape[1] - 1)
         keep = keep_mask(sizes, steps, device=m.device).flip(1)  # the first are padding
         key_age, value_age = self.ages[0, age], self.ages[1, age]  # (S, H)
-        found = []
+        alphas = []
         for key, value in zip(self.keys, self.values):
             e = ((key(m) + key_age) @ u[:, :, None]).squeeze(2) / self.size**0.5  # (B, S)
             alpha = masked_softmax(e, keep)
-            found.append(alpha)
+            alphas.append(alpha)
             states = value(m) + value_age
             u = u + (alpha[:, None] @ states).squeeze(1)
-        self.alignment(torch.stack(found, 1))
+        self.alignment(torch.stack(alphas, 1))
         return Recalled(u, states)
 
     def describe(self) -> str:
@@ -106,7 +106,7 @@ class QueryReduction(nn.Module):
         steps = x.shape[1]
         keep = keep_mask(sizes, steps, device=x.device).flip(1)  # the first are padding
         q = u[:, None].expand_as(x)
-        found = []
+        gates = []
         for gate, candidate in zip(self.gates, self.candidates):
             a, r = gate(x * q).float().unbind(-1)  # (B, S)
             z = a.sigmoid() * keep
@@ -115,10 +115,10 @@ class QueryReduction(nn.Module):
             sums = left.cumsum(1)
             forwards = carried(sums, z)  # (B, S, S)
             backwards = carried((left - sums).flip(1), z.flip(1)).flip(1, 2)
-            found.append(forwards[:, -1])
+            gates.append(forwards[:, -1])
             q = (forwards + backwards).to(c.dtype) @ c
-        self.alignment(torch.stack(found, 1))
-        return Recalled((found[-1][:, None].to(c.dtype) @ c).squeeze(1), x + q)
+        self.alignment(torch.stack(gates, 1))
+        return Recalled((gates[-1][:, None].to(c.dtype) @ c).squeeze(1), x + q)
 
     def describe(self) -> str:
         return f"query reduction over sentences, {self.hops} layers"
@@ -180,8 +180,8 @@ class StoryEncoder(nn.Module):
         (B,)"""
         encoded: Any = self.encoder(ids, lengths)
         v = self.project(self.dropout(self.pooling(encoded.outputs, encoded.lengths)))  # (M, H)
-        found: Recalled = self.memory(v[sentences], v[questions], sizes)
-        return found
+        recalled: Recalled = self.memory(v[sentences], v[questions], sizes)
+        return recalled
 
 
 class StoryReader(StoryEncoder):
@@ -194,8 +194,8 @@ class StoryReader(StoryEncoder):
     def forward(
         self, ids: Tensor, lengths: Tensor, sentences: Tensor, sizes: Tensor, questions: Tensor
     ) -> Tensor:
-        found = self.recall(ids, lengths, sentences, sizes, questions)
-        return self.output(self.dropout(found.vector))
+        recalled = self.recall(ids, lengths, sentences, sizes, questions)
+        return self.output(self.dropout(recalled.vector))
 
 
 class StoryAnswerWriter(StoryEncoder):

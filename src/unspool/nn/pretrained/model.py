@@ -119,12 +119,12 @@ def _encoder_tensors(layout: CheckpointLayout, weights: CheckpointWeights) -> di
         return torch.cat([weights[prefix + name] for name in names])
 
     def rows(block: Mapping[str, Source], before: str) -> dict[str, Tensor]:
-        found = {}
+        encoder = {}
         for ours, source in block.items():
             names = (source,) if isinstance(source, str) else source
             tensor = read(tuple(before + name for name in names))
-            found[ours] = tensor.T if layout.transposed and tensor.dim() == 2 else tensor
-        return found
+            encoder[ours] = tensor.T if layout.transposed and tensor.dim() == 2 else tensor
+        return encoder
 
     tensors = {ours: read(source) for ours, source in layout.tensors.items()}
     positions = tensors["transformer.positions.P"][layout.first_position :]

@@ -102,11 +102,11 @@ def _files(folder: Path) -> dict[str, tuple[Path, str]]:
     elif (folder / MANY).exists():
         paths = _shards(folder / MANY)
     else:
-        found = [name for name in PICKLES if (folder / name).exists()]
+        pickles = [name for name in PICKLES if (folder / name).exists()]
         raise RunError(
-            f"has no {ONE}" + (", only a pickle, which could run any code" if found else ""),
+            f"has no {ONE}" + (", only a pickle, which could run any code" if pickles else ""),
             where=folder,
-            got=found[0] if found else None,
+            got=pickles[0] if pickles else None,
             remedy="save the model as safetensors, which holds nothing but numbers",
         )
     files = {}
