@@ -50,9 +50,9 @@ SMALL = 10_000  # rows, beyond which a tenth is enough to choose by
 
 def seconds_of(budget: str | float) -> float:
     """`300`, `90s`, `5m` or `1h`"""
-    found = re.fullmatch(r"([\d.]+)\s*([smh]?)", str(budget).strip().lower())
+    match = re.fullmatch(r"([\d.]+)\s*([smh]?)", str(budget).strip().lower())
     try:
-        seconds = float(found[1]) * UNITS[found[2]] if found else 0.0
+        seconds = float(match[1]) * UNITS[match[2]] if match else 0.0
     except ValueError:
         seconds = 0.0
     if seconds <= 0:
@@ -68,13 +68,13 @@ def train_auto(
     shown: Shown,
 ) -> Run:
     """`configs` of the models to try, by name, in their order."""
-    configs = {name: changed(own, {"train.baseline": False}) for name, own in configs.items()}
+    configs = {name: changed(c, {"train.baseline": False}) for name, c in configs.items()}
     first = next(iter(configs.values()))
     folds = folds_for(first, plans)
     record = {
         "budget": budget,
         "folds": folds,
-        "configs": {name: own.model_dump(mode="json") for name, own in configs.items()},
+        "configs": {name: c.model_dump(mode="json") for name, c in configs.items()},
     }
     threads = first.train.threads or torch.get_num_threads()
     whole = first.model_copy(update={"model_name": AUTO})
@@ -86,7 +86,7 @@ def resume_auto(
     folder: RunFolder, record: Mapping[str, Any], plans: dict[str, Plan], shown: Shown
 ) -> Run:
     """Go on with a search; what it has tried is kept, and its time counts."""
-    configs = {name: build(Config, own) for name, own in record["configs"].items()}
+    configs = {name: build(Config, stored) for name, stored in record["configs"].items()}
     search = Search(folder, plans, configs, int(record["folds"]), float(record["budget"]), shown)
     return search.run()
 
@@ -117,19 +117,19 @@ class Search:
         chosen = best_mean(tried)
         for line in table(tried, chosen):
             self.shown.note(line)
-        seconds = sum(own.seconds for own in tried)
+        seconds = sum(model.seconds for model in tried)
         record = {"budget": self.budget, "folds": self.folds, "seconds": round(seconds, 1)}
         write_json(self.folder.path / RESULT, {**record, "models": rows(tried, chosen)})
         run = self.keep(chosen)
         same = [chosen[0].name] if len(chosen) == 1 else []
-        others = {own.name: own.report() for own in tried if own.name not in same}
+        rest = {model.name: model.report() for model in tried if model.name not in same}
         report = run.report
         if report is None and self.folds:  # nothing was held out of all
             task: Any = run.task
             report, part = task.report(mean_scores(chosen), chosen[0].truth), "folds"
         else:
             part = run.report_part or "valid"
-        write_report(run, report, part, others)
+        write_report(run, report, part, rest)
         return run
 
     def try_all(self) -> list[TriedModel]:
@@ -145,10 +145,10 @@ class Search:
             self.shown.note(f"— {name}, {max(0.0, left):.0f} s left")
             share = left / 2 if waiting else left
             limit = {} if quick else {"train.max_seconds": max(LEAST, share) / max(1, self.folds)}
-            found, seconds = self.try_model(name, changed(config, limit))
+            model, seconds = self.try_model(name, changed(config, limit))
             left -= seconds
-            if found is not None:
-                tried.append(found)
+            if model is not None:
+                tried.append(model)
             if not waiting and name in self.configs:
                 waiting = another_seed(tried, self.configs, left)
         return tried
@@ -160,9 +160,9 @@ class Search:
         shown = self.shown
         for fold in range(1, self.folds + 1) if self.folds else [0]:
             settings = {"data.folds": self.folds, "data.fold": fold, "data.fold_part": "valid"}
-            own = changed(config, settings) if fold else config
+            fold_config = changed(config, settings) if fold else config
             started = time.monotonic()
-            run = self.train(RunFolder(home / str(fold) if fold else home), own, shown)
+            run = self.train(RunFolder(home / str(fold) if fold else home), fold_config, shown)
             if "valid" not in run.parts:
                 raise ConfigError(
                     "--model auto needs a validation part", remedy="set valid_share=0.1"
@@ -207,7 +207,7 @@ class Search:
         return run
 
     def keep_mean(self, chosen: list[TriedModel]) -> Run:
-        folder, members = self.folder, [run for own in chosen for run in own.runs]
+        folder, members = self.folder, [run for member in chosen for run in member.runs]
         kind: Any = type(members[0].task)
         task, model = kind.joined([run.task for run in members], [run.model for run in members])
         parts = task.joined_parts([run.parts for run in members])
@@ -215,8 +215,8 @@ class Search:
         each = f", one for each of {self.folds} folds" if self.folds else ""
         counters = Counters(
             tokens=sum(end.tokens for end in ends),
-            seconds=sum(own.seconds for own in chosen),
-            finished="the mean of " + ", ".join(own.name for own in chosen) + each,
+            seconds=sum(member.seconds for member in chosen),
+            finished="the mean of " + ", ".join(member.name for member in chosen) + each,
         )
         threads = task.config.train.threads or torch.get_num_threads()
         # The weights first: a folder whose search was stopped here still has its own settings.
@@ -251,10 +251,10 @@ def another_seed(
     tried: list[TriedModel], configs: Mapping[str, Config], left: float
 ) -> dict[str, Config]:
     """The best network once more, where there is time for it."""
-    networks = [own for own in tried if not own.at_once]
+    networks = [model for model in tried if not model.at_once]
     if not networks:
         return {}
-    best = max(networks, key=lambda own: own.rank)
+    best = max(networks, key=lambda model: model.rank)
     if best.seconds > left:
         return {}
     config = configs[best.name]

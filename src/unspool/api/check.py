@@ -53,8 +53,8 @@ def check(
         if path is not None:
             plans[name] = open_plan(source_of(path), config.data, plan.task)
     if group is not None:
-        for own in plans.values():
-            own.table.column(group, option="group")
+        for part in plans.values():
+            part.table.column(group, option="group")
     kind = TASKS[plan.task]
     whole = changed(config, {"data.max_length": WHOLE})
     checked = data_check.check(

@@ -155,10 +155,10 @@ def compare(
     }
     refuse_unread_settings(user_settings, config, list(configs.values()))
     first, table = configs[models[0]], Comparison()
-    simple = {own.model_name: own for own in TASKS[plan.task].baselines(first)}
+    simple = {value.model_name: value for value in TASKS[plan.task].baselines(first)}
     counts = {model: 1 if model in simple else seeds for model in [*simple, *models]}
-    given = {"valid": valid, "test": test}
-    sources = {name: source_of(own) for name, own in given.items() if own is not None}
+    held_out = {"valid": valid, "test": test}
+    sources = {name: source_of(value) for name, value in held_out.items() if value is not None}
     watched = watching(quiet, note=note, watcher=watcher, progress=progress)
     with watched as shown, claimed(folder):
         shown.note(plan.summary)
@@ -168,17 +168,17 @@ def compare(
             for seed in range(1, count + 1):
                 refuse_run(folder / f"{model}-seed{seed}")
         for model, count in counts.items():
-            own = changed((simple | configs)[model], {"train.baseline": False})
+            value = changed((simple | configs)[model], {"train.baseline": False})
             runs = []
             for seed in range(1, count + 1):
                 home = RunFolder(folder / f"{model}-seed{seed}")
                 shown.note(f"— {model}" + ("" if in_folds else f", seed {seed}"))
-                own = changed(own, {"train.seed": seed})
+                value = changed(value, {"train.seed": seed})
                 if in_folds:
-                    table.append(_fold_row(model, cross_validate(home, own, plans, None, shown)))
+                    table.append(_fold_row(model, cross_validate(home, value, plans, None, shown)))
                     continue
                 with home.making():
-                    runs.append(train_plans(home, own, plans, None, shown))
+                    runs.append(train_plans(home, value, plans, None, shown))
             if runs:
                 table.append(_row(model, runs))
             table.part = "folds" if in_folds else runs[0].report_part or "valid"

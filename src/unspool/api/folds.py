@@ -43,22 +43,22 @@ def run_folds(
     folder: RunFolder, config: Config, train_fold: TrainFold, note: Callable[[str], None]
 ) -> FoldsReport:
     """Every fold that is not finished; `train_fold` begins it in its folder, or goes on with it."""
-    found, metric = [], ""
+    done, metric = [], ""
     for number in range(1, config.data.folds + 1):
         home = RunFolder(folder.path / "folds" / str(number))
         if (home.path / RESULT).exists():
             note(f"— fold {number} of {config.data.folds}: finished before")
         else:
             note(f"— fold {number} of {config.data.folds}")
-            own = changed(config, {"data.fold": number})
+            fold_config = changed(config, {"data.fold": number})
             try:
-                run = train_fold(home, own)
+                run = train_fold(home, fold_config)
             except Interrupted as stopped:
                 raise Interrupted(stopped.number, folder.path, stopped.step) from None
             finish(home, run, number)
         stored = read_json(home.path / RESULT)
         try:
-            found.append(fold_of(stored))
+            done.append(fold_of(stored))
             metric = str(stored["metric"])
         except (KeyError, TypeError):
             raise RunError(
@@ -67,7 +67,7 @@ def run_folds(
                 remedy="remove the folder of this fold and use --resume",
             ) from None
     merge_tables(folder.path, config.data.folds)
-    return FoldsReport(metric, found)
+    return FoldsReport(metric, done)
 
 
 def finish(home: RunFolder, run: Run, number: int) -> None:
@@ -97,7 +97,7 @@ def finish(home: RunFolder, run: Run, number: int) -> None:
 
 def unseen_rows(folder: Path, folds: int) -> list[Unseen]:
     """The scores of all folds that have some."""
-    found = []
+    unseen = []
     for number in range(1, folds + 1):
         path = folder / "folds" / str(number) / SCORES
         try:
@@ -108,17 +108,17 @@ def unseen_rows(folder: Path, folds: int) -> list[Unseen]:
             remedy = "remove the folder of this fold and use --resume"
             raise RunError(f"damaged: {error}", where=path, remedy=remedy) from None
         scores, truth = tensors["scores"].numpy(), tensors["truth"].numpy()
-        found.append(Unseen(scores, truth, meta["labels"]))
-    return found
+        unseen.append(Unseen(scores, truth, meta["labels"]))
+    return unseen
 
 
 def best_epoch(home: RunFolder) -> int:
     """The epoch after which the kept weights were saved; 0 of a model that has none."""
-    found = 0
+    best = 0
     for record in read_log(home.metrics):
         if record.get("best"):
-            found = max(1, int(record["epoch"]))
-    return found
+            best = max(1, int(record["epoch"]))
+    return best
 
 
 def predictions(run: Run, number: int) -> str:
@@ -128,7 +128,7 @@ def predictions(run: Run, number: int) -> str:
     values = part.raw(np.arange(len(part)), [task.input, *targets])
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    for row, answer in enumerate(task.predict(run.model, [own[0] for own in values])):
+    for row, answer in enumerate(task.predict(run.model, [row_values[0] for row_values in values])):
         if row == 0:
             writer.writerow(
                 ["fold", "line", *(f"true {name}" for name in targets), *answer.header()]
@@ -147,8 +147,8 @@ def merge_tables(folder: Path, folds: int) -> None:
         path = folder / "folds" / str(number) / TABLE
         if not path.exists():
             return
-        header, *own = list(csv.reader(io.StringIO(read_hashed(path).decode())))
-        rows += own
+        header, *more = list(csv.reader(io.StringIO(read_hashed(path).decode())))
+        rows += more
     rows.sort(key=lambda row: file_position(row[1]))
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([header, *rows])
@@ -157,8 +157,8 @@ def merge_tables(folder: Path, folds: int) -> None:
 
 def file_position(line: str) -> tuple[str, int]:
     """`7`, or `file.csv:7`, as something to sort by."""
-    found = re.fullmatch(r"(.*?)(\d+)", line)
-    return (found[1], int(found[2])) if found else (line, 0)
+    match = re.fullmatch(r"(.*?)(\d+)", line)
+    return (match[1], int(match[2])) if match else (line, 0)
 
 
 def whole_config(config: Config, report: FoldsReport) -> Config:

@@ -185,10 +185,10 @@ class Run:
         if is_table(items):
             plan = open_inputs(columns_of(items), config.data, self.task.name)
             items = (row.values[0] for row in plan.rows())
-        given = self.task.input_field.items(items)
-        if given is None:
-            given = checked(as_list(items), self.task)
-        return lazily(self._call(self.task.predict, given, options))
+        checked_items = self.task.input_field.items(items)
+        if checked_items is None:
+            checked_items = checked(as_list(items), self.task)
+        return lazily(self._call(self.task.predict, checked_items, options))
 
     @in_python
     def generate(
@@ -226,8 +226,8 @@ class Run:
         from unspool.tasks.handwrite.answer import Writing
 
         options = Writing(text=text, length=length, temperature=temperature, bias=bias, seed=seed)
-        (found,) = self.predict([prompt], options)
-        return found
+        (answer,) = self.predict([prompt], options)
+        return answer
 
     @in_python
     def compose(
@@ -248,8 +248,8 @@ class Run:
         options = Composing(
             length=length, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed
         )
-        (found,) = self.predict([prompt], options)
-        return found
+        (answer,) = self.predict([prompt], options)
+        return answer
 
     @in_python
     def pieces(self, prompt: str = "", options: Generation | None = None) -> Iterator[str]:
@@ -400,8 +400,8 @@ def one_text(item: Any, task: Task) -> Any:
     """The item, of a kind that the task answers to."""
     if task.input_field.items([item]) is not None:
         return item  # no text
-    (found,) = checked([item], task)
-    return found
+    (text,) = checked([item], task)
+    return text
 
 
 def refuse_surrogates(text: str, where: str) -> None:

@@ -33,10 +33,10 @@ def open_data(
 ) -> Plan:
     """How the training data are read, by the settings; its task is inferred where it is not named
     by the caller or the config file."""
-    given = read_toml(config_file) if config_file is not None else {}
-    if task is None and "task" in given:
-        task = choose("task", str(given["task"]), TASKS, where=config_file)
-    layers = [(config_file or "config file", given), ("--set", settings)]
+    settings_file = read_toml(config_file) if config_file is not None else {}
+    if task is None and "task" in settings_file:
+        task = choose("task", str(settings_file["task"]), TASKS, where=config_file)
+    layers = [(config_file or "config file", settings_file), ("--set", settings)]
     return open_plan(data, resolve_data(layers), task)
 
 
@@ -186,7 +186,7 @@ def refuse_changes(
     from_file = {key: value for key, value in from_file.items() if key not in ("task", "model")}
     known = _flat(stored)
     has_cell = stored.model.network == "recurrent" and stored.model.cell in CELLS
-    asked = resolve(
+    requested = resolve(
         task=task or stored.task,
         model=model or stored.model_name,
         layers=[("run", known), (config_file or "config file", from_file), ("--set", settings)],
@@ -196,13 +196,13 @@ def refuse_changes(
     kept = {
         name: getattr(stored.train, name)
         for name in ("precision", "device")
-        if getattr(asked.train, name) == "auto"
+        if getattr(requested.train, name) == "auto"
     }
     if kept:
-        asked = asked.model_copy(update={"train": asked.train.model_copy(update=kept)})
+        requested = requested.model_copy(update={"train": requested.train.model_copy(update=kept)})
     before, after = (
         {"task": config.task, "model_name": config.model_name, **_flat(config)}
-        for config in (stored, asked)
+        for config in (stored, requested)
     )
     for name in before:
         if before[name] != after[name]:

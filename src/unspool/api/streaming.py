@@ -71,9 +71,9 @@ def with_times(new: Any, times: Any) -> Recording:
 
     many = np.ndim(times) > 0
     listed = list(times) if many else [times]
-    found = [parse_time(str(time), "times", "push") for time in listed]
+    seconds = [parse_time(str(time), "times", "push") for time in listed]
     values = np.asarray(new, dtype=np.float32)
     if values.ndim < 2:
-        values = values.reshape(len(found), -1)
+        values = values.reshape(len(seconds), -1)
     dated = all(is_date(str(time)) for time in listed)
-    return Recording(values, times=np.array(found), dated=dated)
+    return Recording(values, times=np.array(seconds), dated=dated)

@@ -96,11 +96,11 @@ def train(
             raise ConfigError("--budget is for --model auto", got=budget, remedy="leave it out")
         origin = None if start is None else open_start(start)
         decided = {**plan.settings, **settings}
-        asked = make_config(
+        requested = make_config(
             plan.task, model, settings=decided, config_file=config, start=origin, plan=plan
         )
-        refuse_unread_settings(settings, config, [asked])
-        final = with_columns(asked, plan)
+        refuse_unread_settings(settings, config, [requested])
+        final = with_columns(requested, plan)
         plans = open_plans(plan, final, sources, shown.note)
         folder = RunFolder(Path(out) if out else free_folder(plan.table.path, final.model_name))
         spare = check_rescue(rescue, folder.path, several="--folds" if final.data.folds else "")
@@ -142,7 +142,7 @@ def _auto(
     kind, seconds = TASKS[plan.task], seconds_of(budget)
     decided = {**plan.settings, **settings}
     if not kind.candidates() or start is not None or {"folds", "data.folds"} & settings.keys():
-        able = [name for name, own in TASKS.items() if own.candidates()]
+        able = [name for name, candidate in TASKS.items() if candidate.candidates()]
         raise ConfigError(
             f"--model auto is for {' and '.join(able)}, from the beginning and without --folds",
             got=f"task {plan.task}",
@@ -157,7 +157,7 @@ def _auto(
     first = next(iter(named.values()))
     refuse_unread_settings(settings, config_file, list(named.values()))
     quick = [*kind.baselines(first), *kind.quick_candidates(first)]
-    configs = {own.model_name: own for own in quick} | named
+    configs = {candidate.model_name: candidate for candidate in quick} | named
     plans = open_plans(plan, first, sources, shown.note)
     folder = RunFolder(Path(out) if out else free_folder(plan.table.path, AUTO))
     with folder.making():
@@ -166,11 +166,11 @@ def _auto(
 
 def with_columns(config: Config, plan: Plan) -> Config:
     """The settings with the columns that were found."""
-    found = {
+    columns = {
         "data.columns": usual_columns(plan),
         "data.split_column": split_name(plan, config.data),
     }
-    return changed(config, found)
+    return changed(config, columns)
 
 
 def open_plans(
@@ -210,12 +210,12 @@ def cross_validate(
 ) -> FoldsReport:
     """A run for each fold, but for those that are finished."""
 
-    def train_fold(home: RunFolder, own: Config) -> Run:
+    def train_fold(home: RunFolder, fold_config: Config) -> Run:
         if home.config_file.exists():
             with home.holding():
                 return resume_training(home, plans, shown)
         with home.making():
-            return start_training(home, own, plans, start, shown)
+            return start_training(home, fold_config, plans, start, shown)
 
     return run_folds(folder, config, train_fold, shown.note)
 
@@ -247,7 +247,7 @@ def _whole(
 
 
 def _resume(
-    folder: RunFolder, given: Mapping[str, Source], shown: Shown, rescue: str | Path | None
+    folder: RunFolder, sources: Mapping[str, Source], shown: Shown, rescue: str | Path | None
 ) -> Run:
     """Go on with a run; data that are `given` stand for the recorded ones, as after a move."""
     record = folder.read_record()
@@ -258,7 +258,7 @@ def _resume(
     config = with_precision(config)  # runs of old may have recorded `auto`
     spare = check_rescue(rescue, folder.path, several="--folds" if config.data.folds else "")
     plans: dict[str, Plan] = {}
-    for name, source in given.items():
+    for name, source in sources.items():
         if name not in record["data"]:
             raise ConfigError(
                 f"the run has no {name} file",
@@ -267,8 +267,8 @@ def _resume(
                 remedy=f"leave out --{name}",
             )
     for name, file in record["data"].items():
-        source = given.get(name, file["path"])
-        if name not in given and file.get("memory"):
+        source = sources.get(name, file["path"])
+        if name not in sources and file.get("memory"):
             raise RunError(
                 f"the {name} data were values in memory ({file['path']}), which the run keeps no"
                 " copy of",
@@ -303,5 +303,5 @@ def _resume(
 
 def _sources(data: Any, labels: Any, valid: Any, test: Any) -> dict[str, Source]:
     """The data that were given, by part."""
-    given = {"train": (data, labels), "valid": (valid, None), "test": (test, None)}
-    return {name: source_of(*pair) for name, pair in given.items() if pair[0] is not None}
+    parts = {"train": (data, labels), "valid": (valid, None), "test": (test, None)}
+    return {name: source_of(*pair) for name, pair in parts.items() if pair[0] is not None}

@@ -59,8 +59,8 @@ def fit_baselines(
 ) -> dict[str, Report]:
     """Their reports on the part that is judged, by name; of a task that has none, nothing."""
     config = task.config
-    others = [own for own in task.baselines(config) if own.model_name != config.model_name]
-    if not config.train.baseline or not others:
+    configs = [c for c in task.baselines(config) if c.model_name != config.model_name]
+    if not config.train.baseline or not configs:
         return {}
     rows = len(parts["train"])
     if rows > MOST_ROWS:
@@ -69,15 +69,15 @@ def fit_baselines(
             " with --model linear"
         )
         return {}
-    found = {}
-    for own in others:
-        corpus = TASKS[own.task].load_corpus(own, plans)
+    reports = {}
+    for baseline in configs:
+        corpus = TASKS[baseline.task].load_corpus(baseline, plans)
         assert all(np.array_equal(parts[name].rows, corpus.parts[name].rows) for name in parts)
-        made = TASKS[own.task](own, corpus.fields)
+        made = TASKS[baseline.task](baseline, corpus.fields)
         model = made.fit_model(corpus.parts).model.eval()
         made.calibrate(model, corpus.parts.get("valid"))
-        found[own.model_name] = made.evaluate(model, corpus.parts[judged])
-    return found
+        reports[baseline.model_name] = made.evaluate(model, corpus.parts[judged])
+    return reports
 
 
 def start_training(
@@ -312,8 +312,8 @@ def write_report(
             save_picture(figure, folder.path / f"{name}.png")
     layers, counters = summary_of(task, run.model).lines(), run.counters
     assert counters is not None
-    found = task.findings(run.model)
-    card = model_card(folder, task, layers, counters, report, part, run.comparison, found)
+    findings = task.findings(run.model)
+    card = model_card(folder, task, layers, counters, report, part, run.comparison, findings)
     write_atomic(folder.path / "README.md", card)
     if folder.metrics.exists():  # the mean of several models has no log
         list_hash(folder.metrics)

@@ -70,7 +70,7 @@ def scores_of(run: Run, part: str) -> np.ndarray:
 
 
 def mean_scores(kept: list[TriedModel]) -> np.ndarray:
-    return plain(kept[0].runs[0]).averaged([own.scores for own in kept])
+    return plain(kept[0].runs[0]).averaged([model.scores for model in kept])
 
 
 def mean_metrics(kept: list[TriedModel]) -> dict[str, float]:
@@ -82,19 +82,19 @@ def best_mean(tried: list[TriedModel]) -> list[TriedModel]:
     as its metric does not fall behind the best one by more than chance: means that differ in a few
     rows are told apart by the loss, which depends on all of them."""
     task: Any = tried[0].runs[0].task
-    chosen = [max(tried, key=lambda own: own.rank)]
+    chosen = [max(tried, key=lambda model: model.rank)]
     best, loss = task.rank(mean_metrics(chosen))  # the loss with its sign changed
     while len(chosen) < MOST_KEPT:
-        others = [own for own in tried if own not in chosen]
-        ranks = [task.rank(mean_metrics([*chosen, own])) for own in others]
+        rest = [model for model in tried if model not in chosen]
+        ranks = [task.rank(mean_metrics([*chosen, model])) for model in rest]
         near = [
-            (gain, own)
-            for (metric, gain), own in zip(ranks, others)
+            (gain, model)
+            for (metric, gain), model in zip(ranks, rest)
             if gain > loss and metric >= best - standard_error(best, len(tried[0].truth))
         ]
         if not near:
             break
-        loss, added = max(near, key=lambda own: own[0])
+        loss, added = max(near, key=lambda model: model[0])
         chosen.append(added)
     return chosen
 
@@ -108,23 +108,24 @@ def rows(tried: list[TriedModel], chosen: list[TriedModel]) -> list[dict[str, An
     """For auto.json."""
     return [
         {
-            "model": own.name,
-            "valid": own.metrics,
-            "seconds": round(own.seconds, 1),
-            "kept": own in chosen,
+            "model": model.name,
+            "valid": model.metrics,
+            "seconds": round(model.seconds, 1),
+            "kept": model in chosen,
         }
-        for own in tried
+        for model in tried
     ]
 
 
 def table(tried: list[TriedModel], chosen: list[TriedModel]) -> list[str]:
     metric = tried[0].runs[0].task.metric
-    width = max(len(own.name) for own in tried)
+    width = max(len(model.name) for model in tried)
     where = "valid" if len(tried[0].runs) == 1 else "folds"
     lines = [f"{'tried':<{width}}  {where} {metric:>10}  seconds"]
-    for own in sorted(tried, key=lambda own: own.rank, reverse=True):
-        kept = "  kept" if own in chosen else ""
-        lines.append(f"{own.name:<{width}}  {own.metrics[metric]:16.4f}  {own.seconds:7.0f}{kept}")
+    for model in sorted(tried, key=lambda model: model.rank, reverse=True):
+        kept = "  kept" if model in chosen else ""
+        score = f"{model.metrics[metric]:16.4f}"
+        lines.append(f"{model.name:<{width}}  {score}  {model.seconds:7.0f}{kept}")
     if len(chosen) > 1:
         value = mean_metrics(chosen)[metric]
         lines.append(

@@ -37,8 +37,8 @@ def watching(
     """What was given; the rest on the screen, unless `quiet`."""
     console = None if quiet else screen()
     usual: Watcher = Silent() if console is None else Printed(console)
-    own = nullcontext(progress) if progress or console is None else reading(console)
-    with own as bar:
+    bar_context = nullcontext(progress) if progress or console is None else reading(console)
+    with bar_context as bar:
         tell = note or usual.note
         yield Shown(lambda text: tell(spelled(text)), watcher or usual, bar)
 

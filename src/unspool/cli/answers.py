@@ -102,12 +102,12 @@ def write_alone(answer: Answer, other: Answer | None, out: Path) -> None:
 
 
 def as_object(answer: Answer, given: Given | None) -> dict[str, Any]:
-    found = answer.to_json()
+    fields = answer.to_json()
     if given is None:
-        return found
+        return fields
     row = dict(zip(given.names, given.rows.popleft()))
-    own = {name: value for name, value in found.items() if value not in row.values()}
-    return {**row, **{given.own(name): value for name, value in own.items()}}
+    new = {name: value for name, value in fields.items() if value not in row.values()}
+    return {**row, **{given.own(name): value for name, value in new.items()}}
 
 
 def as_rows(answer: Answer, number: int, given: Given | None) -> list[list[Any]]:
@@ -118,9 +118,9 @@ def as_rows(answer: Answer, number: int, given: Given | None) -> list[list[Any]]
         return [header, *rows] if number == 1 else rows
     kept = [i for i, name in enumerate(header) if name != answer.repeats]
     row = ["" if value is None else value for value in given.rows.popleft()]
-    found = [[*row, *(own[i] for i in kept)] for own in rows] or [[*row, *[""] * len(kept)]]
+    table = [[*row, *(cells[i] for i in kept)] for cells in rows] or [[*row, *[""] * len(kept)]]
     names = [*given.names, *(given.own(header[i]) for i in kept)]
-    return [names, *found] if number == 1 else found
+    return [names, *table] if number == 1 else table
 
 
 @contextmanager

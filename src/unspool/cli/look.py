@@ -170,15 +170,15 @@ def look(
         "--pictures": pictures, "--gradients": gradients, "--json": as_json, "--figure": figure,
         "--step": step, "--answer": answer,
     }  # fmt: skip
-    asked = [name for name, value in answers.items() if value not in (None, False)]
+    requested = [name for name, value in answers.items() if value not in (None, False)]
     of_page = {
         "--page": page, "--view": view, "--html": html, "--data": data, "--port": port,
         "--no-browser": no_browser,
     }  # fmt: skip
     paged = [name for name, value in of_page.items() if value not in (None, False)]
-    if paged and asked:
+    if paged and requested:
         raise ConfigError(
-            f"{paged[0]} is for the page, and {asked[0]} is not on it", remedy="leave out one"
+            f"{paged[0]} is for the page, and {requested[0]} is not on it", remedy="leave out one"
         )
     album = look_results.Album(pictures, format)
     if figure is not None:
@@ -191,11 +191,11 @@ def look(
         )
     if run.is_file():
         look_results.draw_stored(
-            run, album, alone=text is None and asked == ["--pictures"] and not paged
+            run, album, alone=text is None and requested == ["--pictures"] and not paged
         )
         return
     text = None if text is None else readable(text, "TEXT")
-    if paged or (text is None and not asked):
+    if paged or (text is None and not requested):
         look_results.open_page(
             run, text, view=view, html=html, data=data, port=port, browser=not no_browser
         )

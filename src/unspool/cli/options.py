@@ -42,9 +42,9 @@ def with_plugins(command: Callable[..., Any]) -> Callable[..., Any]:
 
     hints = {**get_type_hints(command, include_extras=True), "plugin": Plugins}
     signature = inspect.signature(command)
-    own = inspect.Parameter("plugin", inspect.Parameter.KEYWORD_ONLY, default=None)
+    parameter = inspect.Parameter("plugin", inspect.Parameter.KEYWORD_ONLY, default=None)
     every = [each.replace(annotation=hints[each.name]) for each in signature.parameters.values()]
-    every.append(own.replace(annotation=Plugins))
+    every.append(parameter.replace(annotation=Plugins))
     call.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
     call.__annotations__ = hints
     return call
@@ -212,22 +212,22 @@ def collecting(**groups: Mapping[str, Any]) -> Callable[[Callable[..., Any]], Ca
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
         def call(**options: Any) -> Any:
-            given: dict[str, Any] = {group: {} for group in groups}
+            values: dict[str, Any] = {group: {} for group in groups}
             for name, value in options.items():
                 if name not in home:
-                    given[name] = value
+                    values[name] = value
                 elif value not in (default(groups[home[name]][name]), []):
-                    given[home[name]][name] = ",".join(value) if isinstance(value, list) else value
-            return command(**given)
+                    values[home[name]][name] = ",".join(value) if isinstance(value, list) else value
+            return command(**values)
 
         hints = get_type_hints(command, include_extras=True)
-        own: list[inspect.Parameter] = []
+        parameters: list[inspect.Parameter] = []
         for each in inspect.signature(command).parameters.values():
             for name, option in groups.get(each.name, {each.name: hints[each.name]}).items():
                 start = default(option) if name in home else each.default
-                own.append(each.replace(name=name, annotation=option, default=start))
-        call.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
-        call.__annotations__ = {each.name: each.annotation for each in own}
+                parameters.append(each.replace(name=name, annotation=option, default=start))
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {each.name: each.annotation for each in parameters}
         return call
 
     return decorate
@@ -242,8 +242,8 @@ def assignments(pairs: list[str] | None, reading: Chosen = NONE) -> dict[str, An
     """The settings of `--set` and of the options of reading."""
     from unspool.config.resolve import parse_assignments
 
-    own = {f"data.{name}": value for name, value in reading.items()}
-    return {**own, **parse_assignments(pairs or [])}
+    data = {f"data.{name}": value for name, value in reading.items()}
+    return {**data, **parse_assignments(pairs or [])}
 
 
 def given(**options: Any) -> dict[str, Any]:

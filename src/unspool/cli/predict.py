@@ -213,7 +213,7 @@ def read_items(
         )
     if texts and not run.task.reads_tokens:
         named = [run.task.input_field.named(readable(text, "a name")) for text in texts]
-        if all(own is not None for own in named):
+        if all(column_name is not None for column_name in named):
             return named, None
         raise ConfigError(
             f"the model reads {run.task.input}, which is no text",

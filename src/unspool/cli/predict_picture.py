@@ -111,10 +111,10 @@ def forecast(run: Run, item: Any, answer: Any, options: Any) -> Figure:
     from unspool.tasks.forecast.answer import LEVEL
 
     field: Any = run.task.input_field
-    own = field.recording(item, "the series")
-    past = own.values[: field.last(own)]
+    series = field.recording(item, "the series")
+    past = series.values[: field.last(series)]
     name = f"{answer.name}, " if answer.name else ""
-    found = [
+    panels = [
         {
             "name": f"{name}{target}: {answer.steps[0]} to {answer.steps[-1]}",
             "past": past[:, channel],
@@ -126,7 +126,7 @@ def forecast(run: Run, item: Any, answer: Any, options: Any) -> Figure:
         for i, (target, channel) in enumerate(zip(answer.targets, field.target_channels))
     ]
     level = LEVEL if options is None else options.coverage
-    return forecast_figure(found, level=level)
+    return forecast_figure(panels, level=level)
 
 
 def lattice(run: Run, item: Any, answer: Any, options: Any) -> Figure:
@@ -135,7 +135,7 @@ def lattice(run: Run, item: Any, answer: Any, options: Any) -> Figure:
 
     field: Any = run.task.input_field
     frames = field.recording(item, "the recording")
-    found = run.task.reading(run.model, frames).answer.lattice()
-    assert found is not None
+    lattice = run.task.reading(run.model, frames).answer.lattice()
+    assert lattice is not None
     title = f"{answer.name}: {answer.text}"
-    return lattice_figure(frames, field.source.duration, found, title=title)
+    return lattice_figure(frames, field.source.duration, lattice, title=title)

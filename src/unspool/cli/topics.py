@@ -139,16 +139,16 @@ def topics(
     from unspool.topic_model.folder import is_topics
 
     if is_topics(data):
-        asked = {"--topics": number, "--method": method, "--date": date, "--set": set_}
-        _refuse(asked, f"{data} holds topics that were found before", "name the corpus instead")
-        found = find(data, start=start)
+        options = {"--topics": number, "--method": method, "--date": date, "--set": set_}
+        _refuse(options, f"{data} holds topics that were found before", "name the corpus instead")
+        result = find(data, start=start)
         if texts or file is not None:
-            _assign(found, texts or [], file, reading, out, as_json=as_json)
+            _assign(result, texts or [], file, reading, out, as_json=as_json)
         else:
-            show.result(found, as_json=as_json)
+            show.result(result, as_json=as_json)
         return
-    asked = {"TEXT": texts or None, "--file": file}
-    _refuse(asked, f"{data} is a corpus", "find its topics first, then give their folder")
+    options = {"TEXT": texts or None, "--file": file}
+    _refuse(options, f"{data} is a corpus", "find its topics first, then give their folder")
     chosen = {"count": number, "method": method, "stop_words": stop_words}
     settings: dict[str, Any] = {
         f"topics.{name}": value for name, value in chosen.items() if value is not None
@@ -156,7 +156,7 @@ def topics(
     if start is not None and method is None:
         settings["topics.method"] = "clusters"
     with show.reading() as progress:
-        found = find(
+        result = find(
             data,
             start=start,
             date=date,
@@ -167,7 +167,7 @@ def topics(
             **settings,
             **assignments(set_, reading),
         )
-    show.result(found, as_json=as_json)
+    show.result(result, as_json=as_json)
 
 
 def _refuse(options: dict[str, Any], what: str, remedy: str) -> None:
@@ -179,7 +179,7 @@ def _refuse(options: dict[str, Any], what: str, remedy: str) -> None:
 
 
 def _assign(
-    found: Topics,
+    result: Topics,
     texts: list[str],
     file: str | None,
     reading: Chosen,
@@ -201,7 +201,7 @@ def _assign(
     given = None
     if file is not None or texts == ["-"]:
         items, given = _read(file or "-", reading)
-    write_answers(found.predict_lazily(items), out, as_json=as_json, given=given)
+    write_answers(result.predict_lazily(items), out, as_json=as_json, given=given)
 
 
 def _read(path: str, reading: Chosen) -> tuple[Iterator[str], Given | None]:

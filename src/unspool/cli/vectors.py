@@ -49,8 +49,8 @@ def neighbours(
       unspool vectors neighbours runs/corpus-word2vec good film
       unspool vectors neighbours glove.6B.100d.txt paris --top 5
     """
-    found = _load(vectors)
-    rows = {word: found.neighbours(readable(word, "WORD"), top=top) for word in words}
+    table = _load(vectors)
+    rows = {word: table.neighbours(readable(word, "WORD"), top=top) for word in words}
     show.result(_Near(rows), as_json=as_json)
 
 
@@ -127,9 +127,9 @@ def map_(
     """
     from unspool.vectors.picture import draw_map
 
-    found = _load(vectors)
-    chosen = [readable(word, "WORD") for word in words or []] or found.words[:most]
-    draw_map(found, chosen, out)
+    table = _load(vectors)
+    chosen = [readable(word, "WORD") for word in words or []] or table.words[:most]
+    draw_map(table, chosen, out)
     show.note(f"saved: {out}")
 
 
@@ -155,9 +155,9 @@ def convert(
     """
     from unspool.vectors import save
 
-    found = _load(vectors)
-    save(found, out)
-    show.note(f"saved: {out}, {len(found):,} words, vectors of {found.size}")
+    table = _load(vectors)
+    save(table, out)
+    show.note(f"saved: {out}, {len(table):,} words, vectors of {table.size}")
 
 
 @vectors_app.command()
@@ -193,7 +193,7 @@ def context(
 
     loaded = show.loaded(run)
     with show.reading() as progress:
-        found = nearest_occurrences(
+        occurrences = nearest_occurrences(
             loaded.task,
             loaded.model,
             [readable(given_text, "TEXT") for given_text in texts],
@@ -205,7 +205,7 @@ def context(
             progress=progress,
             **reading,
         )
-    show.result(_Several(found), as_json=as_json)
+    show.result(_Several(occurrences), as_json=as_json)
 
 
 def _load(path: Path) -> Any:
@@ -221,13 +221,13 @@ class _Near:
         self.rows = rows
 
     def to_json(self) -> dict[str, list[dict[str, Any]]]:
-        return {question: [n._asdict() for n in found] for question, found in self.rows.items()}
+        return {question: [n._asdict() for n in near] for question, near in self.rows.items()}
 
     def lines(self) -> list[str]:
         lines = []
-        for question, found in self.rows.items():
-            width = max(map(len, (n.word for n in found)), default=0)
-            lines += [question, *(f"  {n.word:<{width}}  {n.similarity:.4f}" for n in found)]
+        for question, near in self.rows.items():
+            width = max(map(len, (n.word for n in near)), default=0)
+            lines += [question, *(f"  {n.word:<{width}}  {n.similarity:.4f}" for n in near)]
         return lines
 
 

@@ -61,27 +61,27 @@ def first_convolution(model: nn.Module) -> Convolution:
 def answering(model: nn.Module, reading: Reading, trace: Trace) -> list[Answering]:
     """One n-gram a filter for a classifier, those that move the score most first; for a tagger the
     `EACH` strongest of each word. Filters that are silent are left out."""
-    filters = [own for own in first_convolution(model).by_width() for _ in range(len(own.b))]
+    filters = [group for group in first_convolution(model).by_width() for _ in range(len(group.b))]
     features = trace.find("features")[0].values  # (T, K·F)
     if not isinstance(reading.model, ManyToOne):
         return list(_of_words(filters, features))
-    found = list(_of_text(filters, features))
+    answers = list(_of_text(filters, features))
     try:
         readable(reading.task, reading.model)
     except ConfigError:  # of numbers, with more layers or other vectors: there is no one weight
-        return sorted(found, key=lambda each: -each.activation)
+        return sorted(answers, key=lambda each: -each.activation)
     name, tokens = reading.task.input, Tokens(Ragged.of([reading.input.ids]))
     part = Part(reading.task.fields, {name: tokens})
     weights, _ = effects(reading.task, reading.model, part)  # (C, K·F)
     best = weights.argmax(0)
-    found = [
+    answers = [
         each._replace(
             label=reading.task.labels[best[each.filter]],
             weight=float(weights[best[each.filter], each.filter]),
         )
-        for each in found
+        for each in answers
     ]
-    return sorted(found, key=lambda each: -each.activation * (each.weight or 0.0))
+    return sorted(answers, key=lambda each: -each.activation * (each.weight or 0.0))
 
 
 def _of_text(filters: list[WidthFilters], features: np.ndarray) -> Iterator[Answering]:
@@ -91,8 +91,9 @@ def _of_text(filters: list[WidthFilters], features: np.ndarray) -> Iterator[Answ
 
 
 def _of_words(filters: list[WidthFilters], features: np.ndarray) -> Iterator[Answering]:
-    for position, own in enumerate(np.argsort(-features, 1, kind="stable")[:, :EACH].tolist()):
-        for number in own:
+    strongest = np.argsort(-features, 1, kind="stable")[:, :EACH].tolist()
+    for position, numbers in enumerate(strongest):
+        for number in numbers:
             if features[position, number] > 0:
                 yield _answering(filters, features, number, position)
 
@@ -100,6 +101,6 @@ def _of_words(filters: list[WidthFilters], features: np.ndarray) -> Iterator[Ans
 def _answering(
     filters: list[WidthFilters], features: np.ndarray, number: int, position: int
 ) -> Answering:
-    own = filters[number]
+    filter_ = filters[number]
     value = float(features[position, number])
-    return Answering(number, own.width, position, position - own.before, value)
+    return Answering(number, filter_.width, position, position - filter_.before, value)

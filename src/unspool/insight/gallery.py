@@ -63,13 +63,13 @@ def input_pictures(trace: Trace, saliency: Saliency | None = None) -> Named:
     for kind in HEADS:
         sides = sorted({array.part for array in trace.find(kind)})
         for part in sides:
-            own = trace._replace(arrays=[a for a in trace.find(kind) if a.part == part])
+            part_trace = trace._replace(arrays=[a for a in trace.find(kind) if a.part == part])
             suffix = f"-{part}" if len(sides) > 1 else ""
-            yield f"{kind.replace('_', '-')}{suffix}", heads_figure(own, kind)
-    if found := trace.find("alignment"):
+            yield f"{kind.replace('_', '-')}{suffix}", heads_figure(part_trace, kind)
+    if alignments := trace.find("alignment"):
         yield (
             "alignment",
-            matrix_figure(found[0].values, trace.tokens, trace.written, copied=trace.copied),
+            matrix_figure(alignments[0].values, trace.tokens, trace.written, copied=trace.copied),
         )
     for window in trace.find("window"):
         yield "window", window_figure(window.values, trace.written)
@@ -98,10 +98,10 @@ def series_pictures(
         yield name, gates_figure(trace, layer) if written else gates_over_time(series, layer, spans)
     for kind in HEADS:
         every = trace.find(kind)
-        if found := [own for own in every if "written" not in own.axes]:
-            yield kind.replace("_", "-"), attention_over_time(series, found, spans)
+        if encoder := [own for own in every if "written" not in own.axes]:
+            yield kind.replace("_", "-"), attention_over_time(series, encoder, spans)
         if own := [each for each in every if "written" in each.axes]:
-            suffix = "-written" if found else ""
+            suffix = "-written" if encoder else ""
             yield (
                 f"{kind.replace('_', '-')}{suffix}",
                 heads_figure(trace._replace(arrays=own), kind),
@@ -110,8 +110,8 @@ def series_pictures(
         yield "window", window_figure(window.values, trace.written)
     for array in trace.find("pooling"):
         yield "pooling", pooling_over_time(series, array, spans)
-    if found := trace.find("features"):
-        yield "features", gates_over_time(series, found, spans)
+    if encoder := trace.find("features"):
+        yield "features", gates_over_time(series, encoder, spans)
 
 
 def run_pictures(

@@ -162,7 +162,7 @@ def flow(
     u, states = run(cell, x)
     v = torch.randn(cell.hidden, generator=torch.Generator().manual_seed(seed)).double()
     gradient: State = (v[None] / v.norm(), *(torch.zeros_like(s) for s in states[-1][1:]))
-    found = [gradient]
+    gradients = [gradient]
     for t in range(len(u) - 1, 0, -1):
         before = tuple(s.requires_grad_() for s in states[t])
         with torch.enable_grad():
@@ -171,10 +171,10 @@ def flow(
         length = torch.cat(gradient, -1).norm()
         if clip is not None and length > clip:
             gradient = tuple(g * (clip / length) for g in gradient)
-        found.append(gradient)
-    norms = [float(torch.cat(g, -1).norm()) for g in found]
+        gradients.append(gradient)
+    norms = [float(torch.cat(g, -1).norm()) for g in gradients]
     parts = {
-        part: np.array([float(g[i].norm()) for g in found])
+        part: np.array([float(g[i].norm()) for g in gradients])
         for i, part in enumerate(cell.state_names)
     }
     return Flow(name or type(cell).__name__.lower(), np.array(norms), parts, singular_values(cell))
@@ -193,13 +193,13 @@ def jacobians(cell: Cell, x: Tensor, *, distances: Sequence[int] | None = None) 
     if not all(0 <= d < len(u) for d in wanted):
         raise ValueError(f"distances must lie between 0 and {len(u) - 1}; got {list(wanted)}")
     product = torch.eye(cell.hidden * len(cell.state_names), dtype=torch.double)
-    found = {}
+    spectra = {}
     for d in range(max(wanted) + 1):
         if d:
             product = product @ jacobian(cell, u[-d], states[-d - 1])
         if d in wanted:
-            found[d] = torch.linalg.svdvals(product)
-    return torch.stack([found[d] for d in wanted]).numpy()
+            spectra[d] = torch.linalg.svdvals(product)
+    return torch.stack([spectra[d] for d in wanted]).numpy()
 
 
 def jacobian(cell: Cell, u: Tensor, state: State) -> Tensor:

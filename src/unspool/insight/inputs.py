@@ -56,25 +56,25 @@ class Vectors:
     @torch.no_grad()
     def values(self, step: int, answer: int, alphas: np.ndarray) -> np.ndarray:
         """F at each α: (n) -> (n)"""
-        found = []
+        rows = []
         for points in self.at(alphas):
             with changed(self.network, always(points)):
                 scores = self.reading.run(len(points))
-            found.append(self.reading.answer.explained(scores, step, answer).numpy())
-        return np.concatenate(found)
+            rows.append(self.reading.answer.explained(scores, step, answer).numpy())
+        return np.concatenate(rows)
 
     def contributions(self, step: int, answer: int, alphas: np.ndarray) -> np.ndarray:
         """(x - x') · ∂F/∂x at each α: (n) -> (n, T, 1), or where elements have names, of each of
         them: (n, T, E)"""
-        found, elements = [], self.reading.input.elements
+        rows, elements = [], self.reading.input.elements
         for points in self.at(alphas):
             points.requires_grad_()
             with torch.enable_grad(), changed(self.network, always(points)):
                 value = self.reading.answer.explained(self.reading.run(len(points)), step, answer)
                 (slope,) = torch.autograd.grad(value.sum(), points)
             each = slope.double() * (self.x - self.baseline)
-            found.append((each if elements else each.sum(-1, keepdim=True)).numpy())
-        return np.concatenate(found)
+            rows.append((each if elements else each.sum(-1, keepdim=True)).numpy())
+        return np.concatenate(rows)
 
 
 @torch.no_grad()
@@ -105,16 +105,16 @@ def always(points: Tensor) -> Change:
 def changed(network: nn.Module, change: Change) -> Iterator[None]:
     """In this block, in this thread alone, the network, or a layer before it, reads change(x)
     (B, T, E) in place of x; one-hot vectors, which are otherwise never made, too."""
-    own = get_ident()
+    thread = get_ident()
 
-    def before(module: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        if get_ident() != own:
+    def before(module: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        if get_ident() != thread:
             return None
-        x = given[0]
+        x = arguments[0]
         if not x.is_floating_point():
             assert isinstance(network, Network | Between)
             x = F.one_hot(x, network.inputs).to(next(module.parameters()).dtype)
-        return (change(x), *given[1:])
+        return (change(x), *arguments[1:])
 
     handle = network.register_forward_pre_hook(before)
     try:

@@ -64,9 +64,9 @@ def flow_of_run(
     cells = {f"{settings.cell}, this run": cell}
     if what_if:
         cells |= what_ifs(cell)
-        found = gradient_flow(cells, distance=max(1, len(x) - 1), x=x, seed=seed)
+        gradients = gradient_flow(cells, distance=max(1, len(x) - 1), x=x, seed=seed)
         clipped = flow(cell, x, name=f"clipped at {CLIP:g}", clip=CLIP, seed=seed)
-        return GradientFlow([*found.flows, clipped])
+        return GradientFlow([*gradients.flows, clipped])
     for name in dict.fromkeys([settings.cell, *CELL_NAMES]):
         options = checked_options(settings) if name == settings.cell else None
         made = fresh(name, cell.inputs, cell.hidden, options=options, seed=seed)
@@ -114,11 +114,11 @@ def state_gradients(
         value = reading.answer.explained(reading.run(), step, answer)
         steps = [trace.every_step(path) for path in paths]
         every = torch.autograd.grad(
-            value.sum(), [s for own in steps for s in own], materialize_grads=True
+            value.sum(), [s for states in steps for s in states], materialize_grads=True
         )
-    found, done = [], 0
-    for path, own in zip(paths, steps):
-        norms = np.array([float(g.norm()) for g in every[done : done + len(own)]])
-        found.append(StateGradients(path, norms[::-1] if reading.input.backwards else norms))
-        done += len(own)
-    return found
+    gradients, done = [], 0
+    for path, states in zip(paths, steps):
+        norms = np.array([float(g.norm()) for g in every[done : done + len(states)]])
+        gradients.append(StateGradients(path, norms[::-1] if reading.input.backwards else norms))
+        done += len(states)
+    return gradients

@@ -135,14 +135,14 @@ def top_ngrams(
     features: list[Feature] = []
     for filters in convolution.by_width():
         windows, counts = distinct_windows(part[task.input], filters)
-        activations, found = _strongest(encoder.input.embedding, filters, windows, top)
+        activations, rows = _strongest(encoder.input.embedding, filters, windows, top)
         for column in range(activations.shape[1]):
             number = len(features)
             best = int(weights[:, number].argmax())
             weight = float(weights[best, number])
             ngrams = [
                 Ngram(_shown(task.tokenizer, windows[row], filters), float(value), int(counts[row]))
-                for value, row in zip(activations[:, column], found[:, column])
+                for value, row in zip(activations[:, column], rows[:, column])
                 if value > 0
             ]
             features.append(
@@ -226,8 +226,8 @@ def effects(task: Task, model: ManyToOne, part: Part) -> tuple[np.ndarray, np.nd
         if count >= SAMPLE:
             break
     spread = torch.cat(vectors).std(0, correction=0)
-    own = torch.cat(slopes, 1).mean(1)
-    return (own - (own.sum(0) - own) / (len(own) - 1)).numpy(), spread.numpy()
+    slope = torch.cat(slopes, 1).mean(1)
+    return (slope - (slope.sum(0) - slope) / (len(slope) - 1)).numpy(), spread.numpy()
 
 
 @torch.inference_mode()

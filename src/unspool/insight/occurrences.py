@@ -66,10 +66,10 @@ class _Query(NamedTuple):
         """What a new occurrence must be above."""
         return min(o.similarity for o in self.best.values()) if len(self.best) == top else -np.inf
 
-    def add(self, found: Occurrence) -> None:
-        known = self.best.get((found.word, found.context))
-        if known is None or found.similarity > known.similarity:
-            self.best[found.word, found.context] = found
+    def add(self, occurrence: Occurrence) -> None:
+        known = self.best.get((occurrence.word, occurrence.context))
+        if known is None or occurrence.similarity > known.similarity:
+            self.best[occurrence.word, occurrence.context] = occurrence
 
     def keep(self, top: int) -> None:
         """Only the `top` nearest, nearest first."""

@@ -113,9 +113,9 @@ class Saliency(NamedTuple):
         if self.start is not None:
             lines.append(self.account())
         if self.start is not None and self.gap > self.unit * close_to(self.total / self.unit):
-            found = self.values.sum()
+            total = self.values.sum()
             lines.append(
-                f"the contributions add up to {found:.4f}, and should to {self.total:.4f}: on the"
+                f"the contributions add up to {total:.4f}, and should to {self.total:.4f}: on the"
                 " way from no token to these the answer changes faster than can be followed"
             )
         return lines
@@ -124,14 +124,14 @@ class Saliency(NamedTuple):
         """How start and contributions make up the answer; "" where they do not."""
         if self.start is None:
             return ""
-        given = float(self.values.sum())
-        equal = "=" if abs(self.start + given - self.end) < 1e-4 else "≈"
+        contributed = float(self.values.sum())
+        equal = "=" if abs(self.start + contributed - self.end) < 1e-4 else "≈"
         answer = (
             f"{self.end:.4f}"
             if self.measure == "number"
             else f"log odds {self.end:.4f}, {self.measure} {self.answer_value:.4f}"
         )
-        return f"start {self.start:.4f} + contributions {given:.4f} {equal} {answer}"
+        return f"start {self.start:.4f} + contributions {contributed:.4f} {equal} {answer}"
 
 
 def seen(token: str) -> str:
@@ -168,10 +168,10 @@ def explain(
             got=f"{reading.answer.name(wanted)} at {reading.answer.steps[step]!r}",
             remedy="ask about another answer or step",
         )
-    found = METHODS[method](reading, step, wanted)
+    contributions = METHODS[method](reading, step, wanted)
     unit = reading.answer.unit(wanted)
-    parts = unit * (found.values[::-1] if reading.input.backwards else found.values)  # (T, 1 or C)
-    parts = parts[: len(reading.input.tokens)]  # behind a short past a window has padding
+    values = contributions.values[::-1] if reading.input.backwards else contributions.values
+    parts = (unit * values)[: len(reading.input.tokens)]  # behind a short past a window has padding
     silent = np.zeros((len(reading.input.tokens) - len(parts), parts.shape[1]))
     parts = np.concatenate([silent, parts])  # a token before all others, which the source has not
     if reading.input.elements:  # of several steps that are read as one, each has all of them
@@ -188,14 +188,14 @@ def explain(
         reading.answer.name(wanted),
         answer_value,
         values,
-        unit * found.total,
-        unit * found.gap,
-        found.steps,
+        unit * contributions.total,
+        unit * contributions.gap,
+        contributions.steps,
         deleted(reading, step, wanted, values, scores.numel()) if deletions else [],
         reading.answer.measure,
         unit,
         end,
-        end - unit * found.total if method == "integrated" else None,
+        end - unit * contributions.total if method == "integrated" else None,
         tuple(reading.input.elements),
         parts if reading.input.elements else None,
     )
@@ -224,11 +224,11 @@ def integrated_gradients(reading: Reading, step: int, answer: int) -> Attributio
     in float32, and where its sum is then not what it should be, in float64, unless the input is
     very long.
     """
-    found = integrate(Vectors(reading), step, answer, READ, NARROW)
-    if found.gap > close_to(found.total) and len(found.values) <= DOUBLED:
+    integral = integrate(Vectors(reading), step, answer, READ, NARROW)
+    if integral.gap > close_to(integral.total) and len(integral.values) <= DOUBLED:
         twice = integrate(Vectors(reading, double=True), step, answer, READ_DOUBLE, 0.0)
-        found = min(twice, found, key=lambda each: each.gap)
-    return found
+        integral = min(twice, integral, key=lambda each: each.gap)
+    return integral
 
 
 def close_to(total: float) -> float:
@@ -252,19 +252,19 @@ def integrate(vectors: Vectors, step: int, answer: int, read: int, narrow: float
         """The integral over each stretch: (S, T, E)"""
         wide = (high - low)[:, None]
         alphas = low[:, None] + wide * (nodes + 1) / 2
-        found = vectors.contributions(step, answer, alphas.ravel())
-        found = found.reshape(*alphas.shape, *found.shape[1:])
-        return np.einsum("sn,snte->ste", wide * weights / 2, found)
+        slopes = vectors.contributions(step, answer, alphas.ravel())
+        slopes = slopes.reshape(*alphas.shape, *slopes.shape[1:])
+        return np.einsum("sn,snte->ste", wide * weights / 2, slopes)
 
     edges = np.linspace(0, 1, PIECES + 1)
     low, high = edges[:-1], edges[1:]
     ends = vectors.values(step, answer, edges)
     rise = np.diff(ends)  # of F over each stretch
-    own, steps = gathered(low, high), PIECES * NODES
+    pieces, steps = gathered(low, high), PIECES * NODES
     total = float(ends[-1] - ends[0])
     close = close_to(total)
     while steps < min(MOST, read // (len(vectors.x) * vectors.reading.input.step_cost)):
-        wrong = own.sum((1, 2)) - rise
+        wrong = pieces.sum((1, 2)) - rise
         if abs(wrong.sum()) <= close and np.abs(wrong).sum() <= PAIRED * close:
             break
         halved = np.abs(wrong) >= np.abs(wrong).max() / 8
@@ -277,13 +277,13 @@ def integrate(vectors: Vectors, step: int, answer: int, read: int, narrow: float
         new_high = np.concatenate([middle, high[halved]])
         steps += len(new_low) * NODES
         rise = np.concatenate([rise[~halved], first, rise[halved] - first])
-        own = np.concatenate([own[~halved], gathered(new_low, new_high)])
+        pieces = np.concatenate([pieces[~halved], gathered(new_low, new_high)])
         low, high = (
             np.concatenate([before[~halved], new])
             for before, new in ((low, new_low), (high, new_high))
         )
-    lost = np.abs(own.sum((1, 2)) - rise) > np.maximum(np.abs(rise), PAIRED * close)
-    values = own[~lost].sum(0)
+    lost = np.abs(pieces.sum((1, 2)) - rise) > np.maximum(np.abs(rise), PAIRED * close)
+    values = pieces[~lost].sum(0)
     return Attribution(values, total, abs(float(values.sum()) - total), steps)
 
 
@@ -302,14 +302,15 @@ def deleted(
     tokens, view = reading.removable(step), reading.answer
     most = max(1, DELETIONS // len(reading.input.tokens))
     tokens = sorted(sorted(tokens, key=lambda t: -abs(values[t]))[:most])
-    found, rows = [], rows_at_once(size, len(reading.input.tokens) * reading.input.step_cost)
+    deletions, rows = [], rows_at_once(size, len(reading.input.tokens) * reading.input.step_cost)
     for first in range(0, len(tokens), rows):
         some = tokens[first : first + rows]
         scores = reading.run_batch([reading.input.without(token) for token in some])
-        for token, own in zip(some, scores):
-            p = view.values(own)[reading.step_without(step, token)]
-            found.append(Deletion(token, float(p[answer]), view.name(view.best_answer(p, answer))))
-    return found
+        for token, row in zip(some, scores):
+            p = view.values(row)[reading.step_without(step, token)]
+            instead = view.name(view.best_answer(p, answer))
+            deletions.append(Deletion(token, float(p[answer]), instead))
+    return deletions
 
 
 def step_of(reading: Reading, step: int | None) -> int:

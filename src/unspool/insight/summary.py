@@ -64,11 +64,11 @@ def summarise(model: nn.Module, inputs: tuple[Any, ...]) -> ModelSummary:
     layers: list[SummaryLayer] = []
     handles = []
     counted: set[int] = set()
-    own = get_ident()  # another thread may run the model meanwhile
+    thread = get_ident()  # another thread may run the model meanwhile
 
     def note(path: str, module: Any) -> None:
         def hook(_: nn.Module, __: Any, output: Any) -> None:
-            if get_ident() != own or any(layer.path == path for layer in layers):
+            if get_ident() != thread or any(layer.path == path for layer in layers):
                 return
             fresh = [p for p in module.parameters() if id(p) not in counted]
             counted.update(id(p) for p in fresh)

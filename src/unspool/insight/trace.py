@@ -161,10 +161,10 @@ class Trace(NamedTuple):
 
     def units(self, numbers: int, window: int) -> int | None:
         """How many units an array can be shown with; None: all."""
-        own = [a.values.shape[-1] for a in self.arrays if a.axes[-1] == "unit"]
-        if not own or self._cost(window) <= numbers:
+        widths = [a.values.shape[-1] for a in self.arrays if a.axes[-1] == "unit"]
+        if not widths or self._cost(window) <= numbers:
             return None
-        return max(1, numbers // (window * len(own)))
+        return max(1, numbers // (window * len(widths)))
 
     def _cost(self, window: int) -> int:
         return sum(
@@ -242,14 +242,14 @@ def choices(reading: Reading, scores: Tensor, *, top: int) -> list[Choice]:
     likely = zip(best.values.tolist(), best.indices.tolist())
     return [
         Choice(
-            asked,
+            question,
             view.name(answer),
             float(chances[answer]),
             [Alternative(view.name(a), v) for a, v in zip(indices, values)],
             view.measure,
             None if (labels := view.accepted(chances)) is None else [*map(view.name, labels)],
         )
-        for asked, answer, chances, (values, indices) in zip(
+        for question, answer, chances, (values, indices) in zip(
             view.steps, view.chosen(scores), p, likely
         )
     ]
@@ -259,7 +259,7 @@ def _recorded(model: nn.Module, path: str, passed: TapTrace, reading: Reading) -
     """What passed a tap, for the one input: (..., tokens, ...) without the batch."""
     owner, _, name = path.rpartition(".")
     part = "decoder" if path.startswith("decoder.") else "encoder"
-    own = "written" if part == "decoder" else "read"
+    axis = "written" if part == "decoder" else "read"
     # A decoder that waits for what its attention finds passes once a step: (1, 1, ...) each.
     steps = 2 if owner.endswith("attention") and name == "weights" and "layers" in owner else 1
     passes = passed.passes(path)
@@ -281,9 +281,9 @@ def _recorded(model: nn.Module, path: str, passed: TapTrace, reading: Reading) -
     elif name == "weights":
         block = model.get_submodule(owner.rpartition(".")[0])
         causal = isinstance(block, DecoderBlock)
-        kind, axes = f"{'causal' if causal else 'self'}_attention", ("head", own, own)
+        kind, axes = f"{'causal' if causal else 'self'}_attention", ("head", axis, axis)
     else:
-        kind, axes = name, (own, "unit")
+        kind, axes = name, (axis, "unit")
     if is_turned(path, reading):
         values = values[::-1]
     direction = direction_of(path) if axes[-1] == "unit" else None
@@ -292,12 +292,12 @@ def _recorded(model: nn.Module, path: str, passed: TapTrace, reading: Reading) -
 
 def of_two_texts(passes: Sequence[Tensor]) -> Tensor:
     """Weights (1, heads, T, T) of texts that were read one by one as those of one sequence."""
-    sizes = [own.shape[-1] for own in passes]
-    found = passes[0].new_zeros(1, passes[0].shape[1], sum(sizes), sum(sizes))
-    for i, own in enumerate(passes):
+    sizes = [block.shape[-1] for block in passes]
+    weights = passes[0].new_zeros(1, passes[0].shape[1], sum(sizes), sum(sizes))
+    for i, block in enumerate(passes):
         at = slice(sum(sizes[:i]), sum(sizes[: i + 1]))
-        found[:, :, at, at] = own
-    return found
+        weights[:, :, at, at] = block
+    return weights
 
 
 def layer_of(path: str) -> int | None:
@@ -306,22 +306,22 @@ def layer_of(path: str) -> int | None:
     number of layers below it."""
     if WINDOWED.search(path):
         return 1
-    found = re.search(r"\b(?:above(?:_(\d+))?\.)?layers\.(\d+)", path)
-    if found is None:
+    match = re.search(r"\b(?:above(?:_(\d+))?\.)?layers\.(\d+)", path)
+    if match is None:
         return None
-    below = int(found[1] or 1) if found[0].startswith("above") else 0
-    return int(found[2]) + 1 + below
+    below = int(match[1] or 1) if match[0].startswith("above") else 0
+    return int(match[2]) + 1 + below
 
 
 def direction_of(path: str) -> str | None:
-    found = re.search(r"\b(forwards|backwards)\b", path)
-    return found[1] if found else "forwards" if WINDOWED.search(path) else None
+    match = re.search(r"\b(forwards|backwards)\b", path)
+    return match[1] if match else "forwards" if WINDOWED.search(path) else None
 
 
 def is_turned(path: str, reading: Reading) -> bool:
     """Whether the network of a tap is given the last token first."""
-    own = path.startswith("encoder.") and reading.input.backwards
-    return own or path.startswith("encoder.backwards.")
+    is_encoder = path.startswith("encoder.") and reading.input.backwards
+    return is_encoder or path.startswith("encoder.backwards.")
 
 
 def stored_trace(path: Path) -> Trace:
@@ -353,14 +353,14 @@ def _read_trace(stored: dict[str, Any]) -> Trace:
     window = slice(first, first + size)
     choices = [
         Choice(
-            own["asked"],
-            own["answer"],
-            own["answer_value"],
-            [Alternative(**other) for other in own["alternatives"]],
-            own["measure"],
-            own.get("given"),
+            choice["asked"],
+            choice["answer"],
+            choice["answer_value"],
+            [Alternative(**other) for other in choice["alternatives"]],
+            choice["measure"],
+            choice.get("given"),
         )
-        for own in stored["choices"]
+        for choice in stored["choices"]
     ]
     return Trace(
         stored["task"],
@@ -370,19 +370,18 @@ def _read_trace(stored: dict[str, Any]) -> Trace:
         list(stored["written"][window]),
         stored["whole"],
         choices if len(choices) == 1 else choices[window],
-        [Candidate(**own) for own in stored["candidates"]],
-        [_read_array(own) for own in stored["arrays"]],
+        [Candidate(**choice) for choice in stored["candidates"]],
+        [_read_array(choice) for choice in stored["arrays"]],
         np.zeros((0, 0)),
         max(0, int(stored.get("step", 0)) - window.start),
-        [CopiedToken(**own) for own in stored.get("copied", [])][window],
+        [CopiedToken(**choice) for choice in stored.get("copied", [])][window],
     )
 
 
-def _read_array(own: dict[str, Any]) -> Recorded:
-    axes = tuple(own["axes"])
-    values = np.array(own["values"], dtype=float)
+def _read_array(stored: dict[str, Any]) -> Recorded:
+    axes = tuple(stored["axes"])
+    values = np.array(stored["values"], dtype=float)
     if values.ndim != len(axes):
-        raise ValueError(f"{own['path']} has {values.ndim} axes, not {', '.join(axes)}")
-    return Recorded(
-        own["path"], own["kind"], own["part"], own["layer"], own["direction"], axes, values
-    )
+        raise ValueError(f"{stored['path']} has {values.ndim} axes, not {', '.join(axes)}")
+    names = ("path", "kind", "part", "layer", "direction")
+    return Recorded(**{name: stored[name] for name in names}, axes=axes, values=values)

@@ -121,12 +121,12 @@ def positions(subject: Subject, query: Query) -> dict[str, Any]:
     memory of sentences: the vectors of ages, which are added where it is searched.
     """
     length = query.number("length", least=2, most=LONGEST)
-    found = next((m for m in subject.trained.modules() if isinstance(m, tuple(KINDS))), None)
-    layer: Any = Sinusoidal(WIDTH) if found is None else found
+    encoding = next((m for m in subject.trained.modules() if isinstance(m, tuple(KINDS))), None)
+    layer: Any = Sinusoidal(WIDTH) if encoding is None else encoding
     values = vectors(layer, length)
     none = "sentences" if subject.task.input_field.step_noun == "sentence" else "none"
     return {
-        "kind": none if found is None else KINDS[type(found)],
+        "kind": none if encoding is None else KINDS[type(encoding)],
         "limit": layer.length if isinstance(layer, Learned) else None,
         "values": rounded(values.numpy()),
     }
@@ -148,12 +148,12 @@ def gradients(subject: Subject, query: Query) -> dict[str, Any]:
     fresh ones, all of which read the text, or without one random tokens over `distance` steps."""
     reading = subject.read(query["text"]) if query["text"] else None
     distance = query.number("distance", least=1, most=FURTHEST)
-    found = flow_of_run(subject.task, subject.trained, reading, distance=distance).to_json()
-    for flow in found["flows"]:
+    result = flow_of_run(subject.task, subject.trained, reading, distance=distance).to_json()
+    for flow in result["flows"]:
         flow["norms"] = figures(flow["norms"])
         flow["parts"] = {name: figures(norms) for name, norms in flow["parts"].items()}
         flow["largest_singular_values"] = figures(flow["largest_singular_values"])
-    return found
+    return result
 
 
 def states(subject: Subject, query: Query) -> dict[str, Any]:
@@ -175,11 +175,11 @@ def states(subject: Subject, query: Query) -> dict[str, Any]:
         "answer_value": float(reading.answer.values(scores)[step, answer]),
         "states": [
             {
-                "layer": layer_of(own.path),
-                "direction": direction_of(own.path),
-                "norms": figures(own.norms),
+                "layer": layer_of(state.path),
+                "direction": direction_of(state.path),
+                "norms": figures(state.norms),
             }
-            for own in state_gradients(reading, model, step, answer)
+            for state in state_gradients(reading, model, step, answer)
         ],
     }
 
@@ -199,13 +199,13 @@ def trace(subject: Subject, query: Query) -> dict[str, Any]:
 def saliency(subject: Subject, query: Query) -> dict[str, Any]:
     """What each token contributes to an answer, `step` counted from 0; "": as a reading does."""
     reading = subject.read(query["text"])
-    found = explain(
+    explained = explain(
         reading,
         step=query.number_or_none("step"),
         answer=query["answer"] or None,
         method=query["method"],
     )
-    return found.to_json() if subject.task.reads_tokens else over_time(reading, found)
+    return explained.to_json() if subject.task.reads_tokens else over_time(reading, explained)
 
 
 def training(subject: Subject, query: Query) -> dict[str, Any]:
@@ -303,14 +303,14 @@ DEFAULTS: dict[str, dict[str, str]] = {
 }
 
 
-def query_of(name: str, given: Mapping[str, str]) -> Query:
+def query_of(name: str, parameters: Mapping[str, str]) -> Query:
     """The whole query for an answer; its name or parameters may be unknown."""
     choose("answer", name, ANSWERS)
-    return Query.of(name, given, DEFAULTS[name])
+    return Query.of(name, parameters, DEFAULTS[name])
 
 
-def answer(subject: Subject, name: str, given: Mapping[str, str]) -> dict[str, Any]:
-    query = query_of(name, given)
+def answer(subject: Subject, name: str, parameters: Mapping[str, str]) -> dict[str, Any]:
+    query = query_of(name, parameters)
     return ANSWERS[name](subject, query)
 
 

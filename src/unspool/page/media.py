@@ -93,25 +93,25 @@ def transcript(subject: Subject, query: Query) -> dict[str, Any]:
     if not writes(subject):
         raise ConfigError("the model transcribes nothing", where=subject.path)
     scores = reading.run()[0].cpu()
-    found = reading.answer.transcript(scores, nbest=NBEST)
+    transcribed = reading.answer.transcript(scores, nbest=NBEST)
     p = scores.exp().double().numpy()
     likely = np.argsort(-p.max(0), kind="stable")[:ROWS]
     kept = [int(i) for i in likely if i != BLANK and p[:, i].max() > LIKELY]
     rows = [*sorted(kept, key=reading.answer.name), BLANK]
     duration = task.input_field.source.duration
     return {
-        "text": found.text,
-        "confidence": found.confidence,
+        "text": transcribed.text,
+        "confidence": transcribed.confidence,
         "calibrated": task.confidence.tokens > 0,
         "tokens": [
             {
-                **own._asdict(),
-                "first": round(own.start / duration),
-                "stop": round(own.end / duration),
+                **word._asdict(),
+                "first": round(word.start / duration),
+                "stop": round(word.end / duration),
             }
-            for own in found.tokens
+            for word in transcribed.tokens
         ],
-        "candidates": [own._asdict() for own in found.candidates],
+        "candidates": [word._asdict() for word in transcribed.candidates],
         "rows": [reading.answer.name(i) for i in rows],
         "values": rounded(np.log(np.maximum(p[:, rows].T, FLOOR))),
         "floor": float(np.log(FLOOR)),
@@ -150,31 +150,31 @@ def write(subject: Subject, query: Query) -> dict[str, Any]:
         seed=query.number("seed", most=10**9),
         length=query.number("length", least=1, most=MOST_POINTS),
     )
-    (found,) = task.predict(subject.trained, [[]], options)
-    values = found.strokes.values.astype(np.float64)
+    (written,) = task.predict(subject.trained, [[]], options)
+    values = written.strokes.values.astype(np.float64)
     xy = np.cumsum(values[:, :2], 0)
-    weights = found.alignment
+    weights = written.alignment
     return {
-        "text": found.text,
-        "seed": found.seed,
-        "ended": found.ended,
+        "text": written.text,
+        "seed": written.seed,
+        "ended": written.ended,
         "x": rounded(xy[:, 0]),
         "y": rounded(xy[:, 1]),
         "up": (values[:, 2] > 0.5).astype(int).tolist(),
-        "characters": [] if weights is None else [*found.text, END],
+        "characters": [] if weights is None else [*written.text, END],
         "weights": [] if weights is None else rounded(weights.T),
-        "svg": "\n".join(found.svg()),
+        "svg": "\n".join(written.svg()),
     }
 
 
 def decimal(query: Query, name: str) -> float:
     try:
-        found = float(query[name])
+        value = float(query[name])
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        value = math.nan
+    if not math.isfinite(value):
         raise ConfigError(f"{name} is a number", got=query[name], remedy="give one")
-    return found
+    return value
 
 
 def example_words(subject: Subject) -> str:
@@ -194,13 +194,13 @@ def gates(trace: Trace | None, layer: int, rows: np.ndarray | None = None) -> di
 
     rows   of what was recorded that are steps of what is shown; None: all
     """
-    layers = [own for own in layers_of(trace) if own[0].axes[0] == "read"] if trace else []
+    layers = [arrays for arrays in layers_of(trace) if arrays[0].axes[0] == "read"] if trace else []
     if not layers:
         return {"layers": [], "layer": 0, "units": [], "gates": []}
     number = min(layer, len(layers))
-    own = layers[number - 1]
-    rows = np.arange(len(own[0].values)) if rows is None else rows[rows < len(own[0].values)]
-    moves = own[-1].values[rows].std(0)
+    arrays = layers[number - 1]
+    rows = np.arange(len(arrays[0].values)) if rows is None else rows[rows < len(arrays[0].values)]
+    moves = arrays[-1].values[rows].std(0)
     units = np.sort(np.argsort(-moves, kind="stable")[:UNITS])
     both = any(array.direction == "backwards" for array, *_ in layers)
     return {
@@ -212,7 +212,7 @@ def gates(trace: Trace | None, layer: int, rows: np.ndarray | None = None) -> di
                 "kind": array.kind.replace("_", " "),
                 "values": rounded(array.values[rows][:, units].T),
             }
-            for array in own
+            for array in arrays
         ],
     }
 
@@ -250,8 +250,8 @@ def picture(subject: Subject, query: Query) -> dict[str, Any]:
     return {
         "size": list(pixels.shape),
         "pixels": base64.b64encode(as_bytes(pixels)).decode(),
-        "values": [np.round(own, 6).ravel().tolist() for own in values],
-        "frames": [float(own.sum()) for own in values],
+        "values": [np.round(frame, 6).ravel().tolist() for frame in values],
+        "frames": [float(frame.sum()) for frame in values],
         "hidden": {"side": hidden.side, "values": hidden.values.round(6).tolist()},
         "asked": list(reading.answer.steps),
         "step": step,
@@ -280,7 +280,7 @@ def over_pixels(field: Any, alignment: np.ndarray, size: tuple[int, ...]) -> lis
     if field.display.form == "frames":
         return alignment.round(5).tolist()
     spread = [field.source.shape.spread(row[-steps(field, row) :], size[2]) for row in alignment]
-    return [np.round(own, 5).ravel().tolist() for own in spread]
+    return [np.round(values, 5).ravel().tolist() for values in spread]
 
 
 def steps(field: Any, row: np.ndarray) -> int:
@@ -310,28 +310,28 @@ def continuation(subject: Subject, query: Query) -> dict[str, Any]:
         seed=query.number("seed", most=10**9),
     )
     prompt = task.piece(subject.item(query["text"]), "the music")[:given] if given else None
-    (found,) = task.predict(subject.trained, [prompt], options)
-    piece = found.piece
+    (composed,) = task.predict(subject.trained, [prompt], options)
+    piece = composed.piece
     return {
         "notes": piece.notes.tolist(),
         "steps": len(piece),
-        "given": found.given,
+        "given": composed.given,
         "grid": piece.grid,
         "tempo": round(piece.tempo, 2),
-        "ended": found.ended,
-        "seed": found.seed,
-        "numbers": found.numbers._asdict(),
-        "data_numbers": None if found.learnt is None else found.learnt._asdict(),
-        "midi": base64.b64encode(found.midi()).decode(),
-        **recorded(subject, found, query.number("layer", least=1, most=1000)),
+        "ended": composed.ended,
+        "seed": composed.seed,
+        "numbers": composed.numbers._asdict(),
+        "data_numbers": None if composed.learnt is None else composed.learnt._asdict(),
+        "midi": base64.b64encode(composed.midi()).decode(),
+        **recorded(subject, composed, query.number("layer", least=1, most=1000)),
     }
 
 
-def recorded(subject: Subject, found: Composed, layer: int) -> dict[str, Any]:
+def recorded(subject: Subject, composed: Composed, layer: int) -> dict[str, Any]:
     """The gates while the piece is read; of events, at each step those of the last event before it
     ends."""
     task: Any = subject.task
-    if not len(found.piece.notes):
+    if not len(composed.piece.notes):
         return gates(None, layer)
-    trace = trace_reading(task.reading(subject.trained, found.piece), task, subject.trained)
-    return gates(trace, layer, task.step_rows(found.piece)[: len(found.piece)])
+    trace = trace_reading(task.reading(subject.trained, composed.piece), task, subject.trained)
+    return gates(trace, layer, task.step_rows(composed.piece)[: len(composed.piece)])

@@ -71,22 +71,22 @@ class VectorTable(NamedTuple):
 def tables(subject: Subject) -> dict[str, VectorTable]:
     """The tables of a model: `read`, and of a translator whose sides share none, `written`."""
     task, model = subject.task, subject.trained
-    found = {}
-    own = _embedding(model)
-    if own is not None:
-        found["read"] = VectorTable(task.tokenizer, _matrix(own))
-    if isinstance(model, Seq2Seq) and not isinstance(own, SharedEmbedding):
+    by_side = {}
+    embedding = _embedding(model)
+    if embedding is not None:
+        by_side["read"] = VectorTable(task.tokenizer, _matrix(embedding))
+    if isinstance(model, Seq2Seq) and not isinstance(embedding, SharedEmbedding):
         written = model.decoder.embedding
         assert isinstance(written, TokenEmbedding)
         assert task.target_tokenizer is not None
-        found["written"] = VectorTable(task.target_tokenizer, _matrix(written))
-    return found
+        by_side["written"] = VectorTable(task.target_tokenizer, _matrix(written))
+    return by_side
 
 
 def _embedding(model: nn.Module) -> TokenEmbedding | SharedEmbedding | None:
     encoder = getattr(model, "encoder", None)
-    own = getattr(getattr(encoder, "input", None), "embedding", None)
-    return own if isinstance(own, TokenEmbedding | SharedEmbedding) else None
+    embedding = getattr(getattr(encoder, "input", None), "embedding", None)
+    return embedding if isinstance(embedding, TokenEmbedding | SharedEmbedding) else None
 
 
 def _matrix(embedding: TokenEmbedding | SharedEmbedding) -> np.ndarray:
@@ -94,23 +94,23 @@ def _matrix(embedding: TokenEmbedding | SharedEmbedding) -> np.ndarray:
 
 
 def neighbours(subject: Subject, query: Query) -> dict[str, Any]:
-    found = tables(subject)
-    if not found:
+    by_side = tables(subject)
+    if not by_side:
         spelled = subject.task.contextual or subject.task.config.embedding.contextual
         return {"none": SPELLED if spelled else ONE_HOT}
-    side = choose("side", query["side"], found) if query["side"] else next(iter(found))
-    table = found[side]
+    side = choose("side", query["side"], by_side) if query["side"] else next(iter(by_side))
+    table = by_side[side]
     tokens = _tokens(subject, query["text"], side, table.knows)
     word = query["word"] or _default_word(table, tokens)
     word = UNK if is_marked(word) and not table.knows(word) else word
     vectors = table.vectors()
-    own = vectors.words[vectors.id(table.token(word))]
-    near = vectors.neighbours(own, top=query.number("top", least=1, most=200))
-    names = table.shown([own, *(each.word for each in near)])
-    points = plane(vectors, [own, *(each.word for each in near)])
+    known = vectors.words[vectors.id(table.token(word))]
+    near = vectors.neighbours(known, top=query.number("top", least=1, most=200))
+    names = table.shown([known, *(each.word for each in near)])
+    points = plane(vectors, [known, *(each.word for each in near)])
     return {
         "none": None,
-        "sides": list(found),
+        "sides": list(by_side),
         "side": side,
         "size": len(vectors),
         "elements": vectors.size,
@@ -129,13 +129,13 @@ def _tokens(subject: Subject, text: str, side: str, known: Callable[[str], bool]
     if not text.strip():
         return []
     reading = subject.read(text)
-    own = reading.input.all_tokens if side == "read" else reading.answer.tokens
-    return list(dict.fromkeys(t if known(t) or is_marked(t) else UNK for t in own if t != CLS))
+    tokens = reading.input.all_tokens if side == "read" else reading.answer.tokens
+    return list(dict.fromkeys(t if known(t) or is_marked(t) else UNK for t in tokens if t != CLS))
 
 
 def _default_word(table: VectorTable, tokens: list[str]) -> str:
     """The longest token of a text; without one, the first of the vocabulary."""
     known = [token for token in tokens if token != UNK and not is_marked(token)]
     special = set(table.tokenizer.special_ids())
-    others = (i for i in range(len(table.tokenizer.vocab)) if i not in special)
-    return max(known, key=len) if known else table.tokenizer.shown([next(others, UNK_ID)])[0]
+    ordinary = (i for i in range(len(table.tokenizer.vocab)) if i not in special)
+    return max(known, key=len) if known else table.tokenizer.shown([next(ordinary, UNK_ID)])[0]

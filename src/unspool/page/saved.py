@@ -57,22 +57,21 @@ def saved_page(subject: Subject, text: str | None = None, view: str | None = Non
         wanted.append(("answer", {"text": text}))
     if run["input"].get("plays"):
         wanted.append(("sound", {"text": text}))
-    asked = {query_key(*each): each for each in wanted}
-    for name, given in asked.values():
-        answers.append(
-            {"name": name, "params": query_of(name, given), "answer": tried(subject, name, given)}
-        )
+    queries = {query_key(*each): each for each in wanted}
+    for name, parameters in queries.values():
+        query, shown = query_of(name, parameters), tried(subject, name, parameters)
+        answers.append({"name": name, "params": query, "answer": shown})
     return document(f"{run['name']} – unspool", answers)
 
 
-def query_key(name: str, given: dict[str, str]) -> tuple[Any, ...]:
-    return (name, *query_of(name, given).items())
+def query_key(name: str, parameters: dict[str, str]) -> tuple[Any, ...]:
+    return (name, *query_of(name, parameters).items())
 
 
-def tried(subject: Subject, name: str, given: dict[str, str]) -> dict[str, Any]:
+def tried(subject: Subject, name: str, parameters: dict[str, str]) -> dict[str, Any]:
     """An answer; of a question that has none, such as neighbours of an unknown word, why."""
     try:
-        return answer(subject, name, given)
+        return answer(subject, name, parameters)
     except UserError as error:
         return {"error": str(error)}
 
@@ -124,9 +123,9 @@ def add_module(name: str, done: dict[str, str]) -> None:
     def path(other: str) -> str:
         return normpath(join(dirname(name), other))
 
-    def constant(found: re.Match[str]) -> str:
-        names = found[1].replace(" as ", ": ").strip()
-        return f"const {{ {names} }} = modules['{path(found[2])}'];\n"
+    def constant(match: re.Match[str]) -> str:
+        names = match[1].replace(" as ", ": ").strip()
+        return f"const {{ {names} }} = modules['{path(match[2])}'];\n"
 
     for _, other in IMPORT.findall(source):
         if path(other) not in done:

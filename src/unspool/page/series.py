@@ -34,10 +34,10 @@ def shown_input(subject: Subject, query: Query) -> dict[str, Any]:
     bands = []
     if reading.answer.per_token:
         with torch.no_grad():
-            found = reading.answer.chosen(reading.run()[0])
+            answers = reading.answer.chosen(reading.run()[0])
         if known is not None and known.steps:
             bands.append({"name": "data", "labels": list(known.steps)})
-        labels = [reading.answer.name(own) for own in found]
+        labels = [reading.answer.name(label) for label in answers]
         bands.append({"name": "model", "labels": labels, "spans": reading.input.token_spans})
     return {
         "shown_as": field.display.form,
@@ -69,19 +69,19 @@ def weights(subject: Subject, query: Query) -> dict[str, Any]:
             {
                 "kind": kind,
                 "layers": [
-                    {"layer": own.layer or 1, "heads": rounded(pooled(own, first, groups))}
-                    for own in found
+                    {"layer": array.layer or 1, "heads": rounded(pooled(array, first, groups))}
+                    for array in layers
                 ],
             }
             for kind in ATTENTION
-            if (found := [own for own in trace.find(kind) if own.part == "encoder"])
+            if (layers := [array for array in trace.find(kind) if array.part == "encoder"])
         ],
     }
 
 
-def pooled(own: Recorded, first: int, groups: list[tuple[int, int]]) -> np.ndarray:
+def pooled(array: Recorded, first: int, groups: list[tuple[int, int]]) -> np.ndarray:
     """(heads, T, T) or (T,) -> (heads, rows, columns): sums of columns, means of rows"""
-    weights = own.values if own.values.ndim == 3 else own.values[None, None]
+    weights = array.values if array.values.ndim == 3 else array.values[None, None]
     starts = [first + at for at, _ in groups]
     summed = np.add.reduceat(weights, starts, axis=2)
     if summed.shape[1] == 1:
@@ -94,11 +94,11 @@ def chosen(subject: Subject, query: Query) -> dict[str, Any]:
     """What the model answers at each step, or to all, with what else it thought of."""
     reading = subject.read(query["text"])
     with torch.no_grad():
-        found = choices(reading, reading.run()[0], top=TOP)
+        answers = choices(reading, reading.run()[0], top=TOP)
     return {
         "choices": [
-            {**own._asdict(), "alternatives": [a._asdict() for a in own.alternatives]}
-            for own in found
+            {**choice._asdict(), "alternatives": [a._asdict() for a in choice.alternatives]}
+            for choice in answers
         ],
         "step": reading.answer.default_step(),
         "spans": reading.input.token_spans if reading.answer.per_token else [],
@@ -113,9 +113,9 @@ def ahead(subject: Subject, query: Query) -> dict[str, Any]:
     task: Any = forecasting(subject)
     item, known = subject.item(query["text"]), subject.known(query["text"])
     field = task.input_field
-    level = float(choose("coverage", query["coverage"], [str(own) for own in COVERAGES]))
+    level = float(choose("coverage", query["coverage"], [str(share) for share in COVERAGES]))
     target = query.number("target", most=len(field.targets) - 1)
-    (found,) = task.predict(subject.trained, [item], task.options(coverage=level))
+    (forecast,) = task.predict(subject.trained, [item], task.options(coverage=level))
     last = field.last(item)
     return {
         "targets": field.targets,
@@ -123,11 +123,11 @@ def ahead(subject: Subject, query: Query) -> dict[str, Any]:
         "level": level,
         "levels": list(COVERAGES),
         "past": numbers(item.values[:last, field.target_channels[target]]),
-        "steps": [*item.steps()[:last], *found.steps],
+        "steps": [*item.steps()[:last], *forecast.steps],
         "read": max(0, last - field.length),
-        "center": numbers(found.center[:, target]),
-        "low": limits(found.low[:, target]),
-        "high": limits(found.high[:, target]),
+        "center": numbers(forecast.center[:, target]),
+        "low": limits(forecast.low[:, target]),
+        "high": limits(forecast.high[:, target]),
         "came": [] if known is None else [step[target] for step in known.steps],
         "saved": saved_steps(field.horizon),
     }
@@ -160,38 +160,38 @@ def reasons(subject: Subject, query: Query) -> dict[str, Any]:
     return over_time(reading, explain(reading, step=step - 1, deletions=False))
 
 
-def over_time(reading: Reading, found: Saliency) -> dict[str, Any]:
+def over_time(reading: Reading, explained: Saliency) -> dict[str, Any]:
     """Contributions with the steps of the series that they are of; without tokens before it, and
     without channels that contribute nothing."""
     before = max(0, -reading.input.first_step)
-    parts, source = found.parts, reading.task.input_field.source
+    parts, source = explained.parts, reading.task.input_field.source
     if parts is not None:
-        found = found._replace(elements=source.curve_names(found.elements))
+        explained = explained._replace(elements=source.curve_names(explained.elements))
         parts = source.curve_values(parts)
     kept = [] if parts is None else np.flatnonzero(np.abs(parts).max(0) > 0).tolist()
     return {
-        "answer": found.answer,
-        "answer_value": found.answer_value,
-        "asked": found.asked,
-        "measure": found.measure,
-        "method": found.method,
+        "answer": explained.answer,
+        "answer_value": explained.answer_value,
+        "asked": explained.asked,
+        "measure": explained.measure,
+        "method": explained.method,
         "first": max(0, reading.input.first_step),
-        "values": found.values[before:].tolist(),
+        "values": explained.values[before:].tolist(),
         "spans": reading.input.token_spans[before:],
         "channels": [
-            {"name": found.elements[i], "values": parts[before:, i].tolist()}
+            {"name": explained.elements[i], "values": parts[before:, i].tolist()}
             for i in kept
             if parts is not None
         ],
         "deletions": [
             {**deletion._asdict(), "step": deletion.token + reading.input.first_step}
-            for deletion in found.deletions
+            for deletion in explained.deletions
         ],
-        "start": found.start,
-        "end": found.end,
-        "total": found.total,
-        "gap": found.gap,
-        "unit": found.unit,
-        "points": found.steps,
-        "step": found.step,
+        "start": explained.start,
+        "end": explained.end,
+        "total": explained.total,
+        "gap": explained.gap,
+        "unit": explained.unit,
+        "points": explained.steps,
+        "step": explained.step,
     }

@@ -66,17 +66,17 @@ class Connections:
     def end_late(self) -> None:
         now = time.monotonic()
         with self._lock:
-            late = [own for own, end in self._late.items() if end is not None and end < now]
-            for own in late:
-                self._end(own)
+            late = [c for c, end in self._late.items() if end is not None and end < now]
+            for connection in late:
+                self._end(connection)
 
     def end_longest(self) -> bool:
         """Whether one waited for its client and was ended."""
         with self._lock:
-            own = next((own for own, end in self._late.items() if end is not None), None)
-            if own is not None:
-                self._end(own)
-            return own is not None
+            connection = next((c for c, end in self._late.items() if end is not None), None)
+            if connection is not None:
+                self._end(connection)
+            return connection is not None
 
     def _end(self, connection: socket.socket) -> None:
         del self._late[connection]
@@ -150,13 +150,13 @@ class PageServer(ThreadingHTTPServer):
 
     def address(self, **params: str | None) -> str:
         """The URL of the page, or of a view and a text in it."""
-        own = {name: value for name, value in params.items() if value is not None}
-        fragment = "#" + urlencode(own, quote_via=quote) if own else ""
+        shown = {name: value for name, value in params.items() if value is not None}
+        fragment = "#" + urlencode(shown, quote_via=quote) if shown else ""
         return f"http://{HOST}:{self.server_port}/{fragment}"
 
-    def answer(self, name: str, given: Mapping[str, str]) -> bytes:
+    def answer(self, name: str, parameters: Mapping[str, str]) -> bytes:
         """An answer as JSON."""
-        query = query_of(name, given)
+        query = query_of(name, parameters)
         return (self.computed if name in CHANGING else self.kept)(name, tuple(query.items()))
 
     def computed(self, name: str, query: tuple[tuple[str, str], ...]) -> bytes:
@@ -264,10 +264,10 @@ class Handler(BaseHTTPRequestHandler):
     def answered(self, name: str, query: str, body: bytes | None) -> Reply:
         self.server.asking.connection = self.connection
         try:
-            given = dict(parse_qsl(query, keep_blank_values=True, errors="strict"))
+            parameters = dict(parse_qsl(query, keep_blank_values=True, errors="strict"))
             if body is not None:
-                given |= asked_in(body, self.headers.get("Content-Type", ""))
-            return Reply(200, TYPES["json"], self.server.answer(name, given))
+                parameters |= asked_in(body, self.headers.get("Content-Type", ""))
+            return Reply(200, TYPES["json"], self.server.answer(name, parameters))
         except UserError as error:
             return failure(400, str(error))
         except UnicodeDecodeError:
@@ -318,14 +318,14 @@ def is_reset(connection: socket.socket) -> bool:
 def asked_in(body: bytes, type: str) -> dict[str, str]:
     """The parameters in the body of a question."""
     try:
-        found = parse_json(body)
+        query = parse_json(body)
     except ValueError:
-        found = None
-    if type != TYPES["json"] or not isinstance(found, dict):
+        query = None
+    if type != TYPES["json"] or not isinstance(query, dict):
         raise ConfigError("a question is a JSON object")
-    if not all(isinstance(value, str) for value in found.values()):
+    if not all(isinstance(value, str) for value in query.values()):
         raise ConfigError("the parameters of a question are strings")
-    return found
+    return query
 
 
 def failure(status: int, line: str) -> Reply:

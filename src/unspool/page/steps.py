@@ -40,7 +40,7 @@ LETTERS = {
 
 def steps(subject: Subject, query: Query) -> dict[str, Any]:
     model, reading = subject.trained, subject.read(query["text"])
-    with watched(model) as given:
+    with watched(model) as inputs:
         trace = trace_reading(reading, subject.task, model)
     layer = chosen_layer(trace, query)
     path = layer[0].path.rpartition(".")[0]
@@ -48,7 +48,7 @@ def steps(subject: Subject, query: Query) -> dict[str, Any]:
     assert isinstance(cell, Cell)
     backwards = reads_backwards(path, reading)
     starts = starts_of(reading) if layer[0].part == "encoder" else [0]
-    u, before = in_order(given[path], backwards, starts)
+    u, before = in_order(inputs[path], backwards, starts)
     passed = {array.kind: torch.from_numpy(array.values.copy()) for array in layer}
     added = terms(cell, u, before, passed)
 
@@ -68,15 +68,15 @@ def steps(subject: Subject, query: Query) -> dict[str, Any]:
     def cut(values: Tensor | np.ndarray) -> Any:
         """The shown ones of all steps and units, or of all units."""
         values = np.asarray(values)
-        own = values[units] if values.ndim == 1 else values[window, units]
-        return np.round(own.astype(float), 5).tolist()
+        chosen = values[units] if values.ndim == 1 else values[window, units]
+        return np.round(chosen.astype(float), 5).tolist()
 
     return {
         "cell": next((n for n, kind in CELLS.items() if type(cell) is kind), type(cell).__name__),
         "options": {
             name: getattr(cell, name) for name in cell_options(type(cell)) if hasattr(cell, name)
         },
-        "layers": [layer_key(own) for own in layers_of(trace)],
+        "layers": [layer_key(chosen) for chosen in layers_of(trace)],
         **layer_key(layer),
         "backwards": backwards,
         "starts": starts,
@@ -94,7 +94,8 @@ def steps(subject: Subject, query: Query) -> dict[str, Any]:
         ],
         "before": {name: cut(state) for name, state in zip(cell.state_names, before)},
         "terms": {
-            name: {term: cut(values) for term, values in own.items()} for name, own in added.items()
+            name: {term: cut(values) for term, values in terms.items()}
+            for name, terms in added.items()
         },
         "choices": choices_of(trace, layer[0].part, window),
     }
@@ -103,7 +104,7 @@ def steps(subject: Subject, query: Query) -> dict[str, Any]:
 def chosen_layer(trace: Trace, query: Query) -> list[Recorded]:
     """What was recorded of the layer and direction that the query asks for; without a part, of the
     encoder, or of the decoder where nothing else is recurrent."""
-    layers = {own[0].title.partition(":")[0]: own for own in layers_of(trace)}
+    layers = {arrays[0].title.partition(":")[0]: arrays for arrays in layers_of(trace)}
     decodes = all(name.startswith("decoder") for name in layers)
     part = query["part"] or ("decoder" if layers and decodes else "encoder")
     wanted = f"{part}, layer {query['layer']}, {query['direction']}"
@@ -134,14 +135,14 @@ def starts_of(reading: Reading) -> list[int]:
 
 
 def in_order(
-    given: list[tuple[Tensor, tuple[Tensor, ...]]], backwards: bool, starts: list[int]
+    calls: list[tuple[Tensor, tuple[Tensor, ...]]], backwards: bool, starts: list[int]
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """u (T, G·H) and the states before each step, (T, H) each, in the order of the tokens."""
     if backwards:  # in each text by itself
-        stops = [*starts[1:], len(given)]
-        given = [step for a, b in zip(starts, stops) for step in given[a:b][::-1]]
-    u = torch.cat([u for u, _ in given])
-    return u, tuple(torch.cat(part) for part in zip(*(state for _, state in given)))
+        stops = [*starts[1:], len(calls)]
+        calls = [step for a, b in zip(starts, stops) for step in calls[a:b][::-1]]
+    u = torch.cat([u for u, _ in calls])
+    return u, tuple(torch.cat(part) for part in zip(*(state for _, state in calls)))
 
 
 def letter(cell: Cell, kind: str) -> str:
@@ -164,5 +165,5 @@ def choices_of(trace: Trace, part: str, window: slice) -> list[dict[str, Any]]:
     if part == "encoder" and trace.written:
         return []
     steps = len(trace.tokens if part == "encoder" else trace.written)
-    own = trace.choices[window] if len(trace.choices) == steps else trace.choices
-    return [{**c._asdict(), "alternatives": [a._asdict() for a in c.alternatives]} for c in own]
+    choices = trace.choices[window] if len(trace.choices) == steps else trace.choices
+    return [{**c._asdict(), "alternatives": [a._asdict() for a in c.alternatives]} for c in choices]

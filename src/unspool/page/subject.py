@@ -66,7 +66,7 @@ class Subject(NamedTuple):
     def known(self, text: str) -> Example | None:
         """The example that a question is about; one that is no text by its number, from 1."""
         if self.task.reads_tokens:
-            return next((own for own in self.examples if own.text == text), None)
+            return next((example for example in self.examples if example.text == text), None)
         number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
         return self.examples[number - 1] if 0 < number <= len(self.examples) else None
 
@@ -111,7 +111,7 @@ class Subject(NamedTuple):
             "shown_as": field.display.form,
             "channels": field.channels,
             "pictured": field.display.pixels,
-            "examples": [example_name(field, own) for own in self.examples],
+            "examples": [example_name(field, example) for example in self.examples],
         }
 
     def with_item(self, item: Any, truth: str = "") -> Subject:
@@ -139,11 +139,11 @@ def subject_of(folder: RunFolder, task: Task, model: nn.Module) -> Subject:
     return Subject(task, model, folder.path, folder.metrics, examples)
 
 
-def example_name(field: Any, own: Example) -> str:
+def example_name(field: Any, example: Example) -> str:
     """What a list calls an example that is no text."""
-    item = field.from_json(json.loads(own.text), "the example")
+    item = field.from_json(json.loads(example.text), "the example")
     name = item.name.rpartition("/")[2]  # of a file without its folder
-    truth = own.truth or getattr(item, "text", "")
+    truth = example.truth or getattr(item, "text", "")
     return ", ".join(filter(None, [name, truth[: LENGTH // 2], field.source.extent(item)]))
 
 
@@ -187,13 +187,13 @@ class Query(dict[str, str]):
     """The parameters of one question, complete."""
 
     @classmethod
-    def of(cls, name: str, given: Mapping[str, str], defaults: Mapping[str, str]) -> Query:
+    def of(cls, name: str, parameters: Mapping[str, str], defaults: Mapping[str, str]) -> Query:
         """`given`, and the defaults for the rest."""
-        for parameter in given:
+        for parameter in parameters:
             if not defaults:
                 raise ConfigError(f"{name!r} takes no parameters", got=parameter)
             choose(f"parameter of {name!r}", parameter, defaults)
-        return cls({**defaults, **given})  # in the order of the defaults
+        return cls({**defaults, **parameters})  # in the order of the defaults
 
     def number(self, name: str, *, least: int = 0, most: int = 1_000_000) -> int:
         value = self[name]

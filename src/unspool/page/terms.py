@@ -61,21 +61,21 @@ def watched(model: nn.Module) -> Iterator[dict[str, list[tuple[Tensor, State]]]]
         for path, module in model.named_modules()
         if isinstance(module, Cell) and not ASIDE.match(path)
     }
-    given: dict[str, list[tuple[Tensor, State]]] = {path: [] for path in cells}
+    inputs: dict[str, list[tuple[Tensor, State]]] = {path: [] for path in cells}
 
-    def watching(cell: Cell, own: list[tuple[Tensor, State]]) -> Any:
+    def watching(cell: Cell, calls: list[tuple[Tensor, State]]) -> Any:
         step = cell.step
 
         def watched_step(u: Tensor, state: State) -> tuple[Tensor, State]:
-            own.append((u, state))
+            calls.append((u, state))
             return step(u, state)
 
         return watched_step
 
     for path, cell in cells.items():
-        cell.step = watching(cell, given[path])
+        cell.step = watching(cell, inputs[path])
     try:
-        yield given
+        yield inputs
     finally:
         for cell in cells.values():
             del cell.step  # the one of its class is there again
@@ -89,22 +89,22 @@ def terms(cell: Any, u: Tensor, before: State, passed: Mapping[str, Tensor]) -> 
         return {}
     letters = MAXOUT if getattr(cell, "pieces", 1) == 2 else BLOCKS[type(cell)]
     blocks, b = len(letters), cell.b.detach()
-    found: Terms = {
-        letter: {"x": x, "b": own}
-        for letter, x, own in zip(letters, (u - b).chunk(blocks, -1), b.chunk(blocks))
+    parts: Terms = {
+        letter: {"x": x, "b": part}
+        for letter, x, part in zip(letters, (u - b).chunk(blocks, -1), b.chunk(blocks))
     }
     if hasattr(cell, "U"):
-        for letter, own in zip(letters, F.linear(before[0], cell.U).chunk(blocks, -1)):
-            found[letter]["h"] = own
+        for letter, part in zip(letters, F.linear(before[0], cell.U).chunk(blocks, -1)):
+            parts[letter]["h"] = part
     if isinstance(cell, GRU):
         if cell.b_hn is not None:
-            found["n"]["hn"] = cell.b_hn.detach()
+            parts["n"]["hn"] = cell.b_hn.detach()
         else:
             U_n = cell.U.chunk(3)[2]
-            found["n"]["h"] = F.linear(passed["reset_gate"] * before[0], U_n)
+            parts["n"]["h"] = F.linear(passed["reset_gate"] * before[0], U_n)
     if isinstance(cell, Peephole):
         seen = {"i": before[1], "f": before[1], "o": passed["cell_state"]}
         for gate, c in seen.items():
             if (P := getattr(cell, f"P_{gate}")) is not None:
-                found[gate]["c"] = torch.as_tensor(cell.look(P, c))
-    return found
+                parts[gate]["c"] = torch.as_tensor(cell.look(P, c))
+    return parts

@@ -32,8 +32,8 @@ def taps_of(subject: Subject, *kinds: str) -> list[str]:
     """The taps of a subject's model whose name ends so, without those of characters."""
     if subject.model is None:
         return []
-    found = [path for path in taps(subject.model) if not is_aside(path, subject.task)]
-    return [path for path in found if path.endswith(kinds)]
+    paths = [path for path in taps(subject.model) if not is_aside(path, subject.task)]
+    return [path for path in paths if path.endswith(kinds)]
 
 
 def layers_of(subject: Subject) -> list[dict[str, str]]:
@@ -56,10 +56,10 @@ def is_recurrent(subject: Subject) -> bool:
 
 def attends(subject: Subject) -> bool:
     """Where a decoder looks at what is no text, other views have."""
-    found = taps_of(subject, ".weights", ".alignment")
+    paths = taps_of(subject, ".weights", ".alignment")
     if subject.task.reads_tokens:
-        return bool(found)
-    return any(not path.startswith("decoder.") for path in found)
+        return bool(paths)
+    return any(not path.startswith("decoder.") for path in paths)
 
 
 def has_filters(subject: Subject) -> bool:
@@ -156,11 +156,11 @@ def views_of(subject: Subject) -> list[str]:
 def chosen_view(subject: Subject, name: str) -> str:
     """`name`, if the subject has such a view."""
     choose("view", name, VIEWS)
-    own = views_of(subject)
-    if name not in own:
+    views = views_of(subject)
+    if name not in views:
         raise ConfigError(
             f"this run has no {name} view",
             where=subject.path,
-            remedy="choose from " + ", ".join(own),
+            remedy="choose from " + ", ".join(views),
         )
     return name

@@ -70,12 +70,12 @@ def topics(
     )
     check_free(folder)
     with watching(quiet, note=note, progress=progress) as shown:
-        found, documents, assigned = find_topics(
+        model_topics, documents, assigned = find_topics(
             source, chosen, start=start, date=date, note=shown.note, progress=shown.progress
         )
         if start is not None:
-            found.start = model_record(start)
-        label, _ = save_topics(found, documents, assigned, folder)
+            model_topics.start = model_record(start)
+        label, _ = save_topics(model_topics, documents, assigned, folder)
         shown.note(f"all of it: {folder}; as a page: {folder / 'topics.html'}")
         shown.note(f"next: {train_command(documents.plan, folder, label)}")
-    return found
+    return model_topics

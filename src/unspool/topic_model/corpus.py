@@ -57,11 +57,11 @@ def class_tf_idf(counts: csr_matrix, shares: np.ndarray) -> np.ndarray:
 def top_words(weights: np.ndarray, words: list[str], count: int) -> list[list[tuple[str, float]]]:
     """The words of each topic with the largest weights (K, V), the more frequent of equals first;
     none whose weight is less than a hundredth of the largest."""
-    found = []
+    ranked = []
     for row in weights:
         order = np.argsort(-row, kind="stable")[:count]
-        found.append([(words[i], float(row[i])) for i in order if row[i] > FAINT * row.max()])
-    return found
+        ranked.append([(words[i], float(row[i])) for i in order if row[i] > FAINT * row.max()])
+    return ranked
 
 
 LARGEST_FLOOR = 100  # a word of one document in so many is frequent enough, however few they are
@@ -110,14 +110,14 @@ def open_documents(source: Source, data: DataConfig) -> Plan:
         table = open_table(str(source), data)
     plan = document_plan("topics", table, data)
     column = plan.columns["text"]
-    given = "".join(column.profile.texts)
+    characters = "".join(column.profile.texts)
     part = split_column(table, data)  # its values are no texts
     parts = data.text is None and part is not None and part.name == column.name
-    if parts or (given.strip() and not any(map(str.isalpha, given))):
+    if parts or (characters.strip() and not any(map(str.isalpha, characters))):
         raise DataError(
             "no column holds texts" if data.text is None else f"{column.name!r} holds no texts",
             where=plan.table.name,
-            got=", ".join(own.name for own in plan.table.columns),
+            got=", ".join(c.name for c in plan.table.columns),
             remedy="name the column of the texts with --text",
         )
     return plan
@@ -131,9 +131,9 @@ def read_documents(
     column: TokenColumn = stored.columns["text"]
     rows = np.flatnonzero(column.characters > 0)
     if len(rows) < 2:
-        found = "one document" if len(rows) == 1 else "no document"
+        how_many = "one document" if len(rows) == 1 else "no document"
         raise DataError(
-            f"topics are what several documents have in common, and there is {found}",
+            f"topics are what several documents have in common, and there is {how_many}",
             where=plan.table.name,
             got=f"{len(column):,} rows" if len(column) != 1 else "1 row",
             remedy="give a document a row; a long text is cut with --format text",
@@ -168,8 +168,8 @@ def choose_vocabulary(documents: Documents, settings: TopicSettings) -> Vocabula
         f" ({_listed([types[i] for i in np.flatnonzero(spelled & common)], frequency, types)})"
     ]
     if listed:
-        found = int((spelled & stopped & (frequency > 0)).sum())
-        notes.append(f"stop words: {found:,} of scikit-learn's list for English are left out")
+        removed = int((spelled & stopped & (frequency > 0)).sum())
+        notes.append(f"stop words: {removed:,} of scikit-learn's list for English are left out")
     else:
         notes.append("stop words: no list is used; --stop-words english uses scikit-learn's")
     if len(beyond):

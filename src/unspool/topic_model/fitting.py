@@ -78,19 +78,19 @@ def count_windows(documents: Documents, words: Sequence[str], window: int) -> Wo
         low, high = min(low, len(starts)), min(high, len(starts))
         if low == high:
             continue
-        own = np.repeat(np.arange(low, high), lengths[low:high])
+        document = np.repeat(np.arange(low, high), lengths[low:high])
         first = np.cumsum(lengths[low:high]) - lengths[low:high]
-        position = np.arange(len(own)) - np.repeat(first, lengths[low:high])
+        position = np.arange(len(document)) - np.repeat(first, lengths[low:high])
         ids = number[column.ids[np.repeat(starts[low:high], lengths[low:high]) + position]]
         known = ids >= 0
-        own, position, ids = own[known], position[known], ids[known]
+        document, position, ids = document[known], position[known], ids[known]
         # A word at position t is in the windows that begin at t - window + 1 to t.
         begin = np.maximum(0, position - window + 1)
-        end = np.minimum(counts[own] - 1, position)
+        end = np.minimum(counts[document] - 1, position)
         before = np.cumsum(counts[low:high]) - counts[low:high]
         repeats = end - begin + 1
         shift = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-        rows = np.repeat(before[own - low] + begin, repeats) + shift
+        rows = np.repeat(before[document - low] + begin, repeats) + shift
         shape = (int(counts[low:high].sum()), len(names))
         held = csr_matrix((np.ones(len(rows)), (rows, np.repeat(ids, repeats))), shape=shape)
         held.sum_duplicates()
@@ -149,7 +149,7 @@ class TopicCorpus:
         if weights is None:
             weights = class_tf_idf(self.counts, assigned.shares)
         words = top_words(weights, self.vocabulary.words, settings.words)
-        names = [[word for word, _ in own] for own in words]
+        names = [[word for word, _ in topic] for topic in words]
         return FittedTopics(
             method, assigned, words, coherence(self.documents, names, settings.window)
         )
@@ -206,7 +206,7 @@ def find_topics(
         times = over_time(_times(plan, dates)[documents.rows], fitted.assigned.shares)
     near = nearest_rows(fitted.assigned, settings.documents * SPARE)
     points = map_documents(fitted.assigned, counts, x if vectors is not None else None, settings)
-    texts = _some_texts(documents, [*(i for own in near for i in own), *points.rows])
+    texts = _some_texts(documents, [*(i for rows in near for i in rows), *points.rows])
     mean = fitted.assigned.shares[topic >= 0].mean(0)
     topics = [
         Topic(
@@ -219,7 +219,7 @@ def find_topics(
         )
         for k in range(len(fitted.words))
     ]
-    found = Topics(
+    result = Topics(
         config=config,
         method=fitted.method,
         words=vocabulary.words,
@@ -238,7 +238,7 @@ def find_topics(
         seconds=time.monotonic() - began,
         vectors=vectors,
     )
-    return found, documents, fitted.assigned
+    return result, documents, fitted.assigned
 
 
 def _vectors(settings: TopicSettings, start: str | Path | None) -> DocumentVectors | None:
@@ -280,28 +280,26 @@ def choose_count(
         return corpus.fit(settings, settings.count, note), []
     counts = [count for count in sorted(set(settings.counts)) if count <= most // 2]
     counts = counts or [min(max(2, most // 2), most)]
-    found: list[tuple[int, FittedTopics]] = []
+    fits: list[tuple[int, FittedTopics]] = []
     for i, count in enumerate(counts):
         if progress is not None:
             progress("finding topics", i / len(counts))
-        found.append((count, corpus.fit(settings, count, note)))
-    tried = [TriedCount(count, fitted.mean) for count, fitted in found]
-    count, best = max(found, key=lambda own: own[1].mean)
-    others = ", ".join(f"{own.topics} ({own.coherence:.4f})" for own in tried)
-    note(
-        f"topics: {count}, the number with the largest coherence of {others}; --topics N asks for N"
-    )
+        fits.append((count, corpus.fit(settings, count, note)))
+    tried = [TriedCount(count, fitted.mean) for count, fitted in fits]
+    count, best = max(fits, key=lambda fit: fit[1].mean)
+    compared = ", ".join(f"{fit.topics} ({fit.coherence:.4f})" for fit in tried)
+    note(f"topics: {count}, the most coherent of {compared}; choose another number with --topics")
     return best, tried
 
 
 def nearest_rows(assigned: Assigned, count: int) -> list[list[int]]:
     """The documents of which each topic is the largest, the nearest first."""
-    found = []
+    nearest = []
     for k in range(assigned.shares.shape[1]):
-        own = np.flatnonzero(assigned.topic == k)
-        order = np.argsort(-assigned.nearness[own, k], kind="stable")[:count]
-        found.append(own[order].tolist())
-    return found
+        members = np.flatnonzero(assigned.topic == k)
+        order = np.argsort(-assigned.nearness[members, k], kind="stable")[:count]
+        nearest.append(members[order].tolist())
+    return nearest
 
 
 def _nearest(
@@ -316,12 +314,12 @@ def _some_texts(documents: Documents, wanted: Sequence[int]) -> dict[int, NearDo
     """The beginnings of some documents, by their number."""
     numbers = {int(documents.rows[i]): i for i in wanted}
     table = documents.plan.table
-    found = {}
+    texts = {}
     for number, row in enumerate(documents.plan.rows()):
         if number in numbers:
             where = Path(table.where(row.line, file=row.file)).name
-            found[numbers[number]] = NearDocument(where, 0.0, beginning(row.values[0]))
-    return found
+            texts[numbers[number]] = NearDocument(where, 0.0, beginning(row.values[0]))
+    return texts
 
 
 def _times(plan: Plan, dates: DateColumn) -> np.ndarray:
@@ -337,9 +335,9 @@ def count_texts(texts: Sequence[str], words: list[str], settings: TokenizerConfi
     rows, columns = [], []
     for row, text in enumerate(texts):
         tokens = split_words(normalizer(text), split=settings.split, newlines=False)
-        found = [number[token] for token in tokens if token in number]
-        rows += [row] * len(found)
-        columns += found
+        ids = [number[token] for token in tokens if token in number]
+        rows += [row] * len(ids)
+        columns += ids
     ones = np.ones(len(rows), np.float64)
     counts = csr_matrix((ones, (rows, columns)), shape=(len(texts), len(words)))
     counts.sum_duplicates()

@@ -47,8 +47,8 @@ def save_topics(topics: Topics, documents: Documents, assigned: Assigned, path: 
         topics.path = path
         names = write_table(path / TABLE, documents, assigned, topics)
         tensors = {
-            name: torch.from_numpy(np.ascontiguousarray(own))
-            for name, own in topics.method.tensors().items()
+            name: torch.from_numpy(np.ascontiguousarray(array))
+            for name, array in topics.method.tensors().items()
         }
         save_tensors(path / WEIGHTS, tensors, {"method": topics.config.topics.method})
         list_hash(path / TABLE)
@@ -73,19 +73,19 @@ def write_table(path: Path, documents: Documents, assigned: Assigned, topics: To
     """Every row of the corpus, with the topic and its share; both are empty where there is none."""
     plan = documents.plan
     names = [column.name for column in plan.table.columns]
-    own = [free_name(name, names) for name in ("topic", topics.method.measure)]
+    added = [free_name(name, names) for name in ("topic", topics.method.measure)]
     number = np.full(documents.total, -1)
     number[documents.rows] = np.arange(len(documents))
     values = assigned.shares if topics.method.measure == "share" else assigned.nearness
     with Partial(path) as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow([*names, *own])
-        for row, (_, given) in enumerate(plan.whole_rows()):
+        table.writerow([*names, *added])
+        for row, (_, row_values) in enumerate(plan.whole_rows()):
             i = int(number[row])
             k = int(assigned.topic[i]) if i >= 0 else -1
-            found = [topics.names[k], f"{values[i, k]:.6f}"] if k >= 0 else ["", ""]
-            table.writerow([*map(cell, given), *found])
-    return own
+            cells = [topics.names[k], f"{values[i, k]:.6f}"] if k >= 0 else ["", ""]
+            table.writerow([*map(cell, row_values), *cells])
+    return added
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:
@@ -103,7 +103,7 @@ def cell(value: Any) -> str:
 
 def train_command(plan: Plan, path: Path, label: str) -> str:
     """How a classifier learns these topics."""
-    text = ",".join(own.name for own in plan.columns["text"].members)
+    text = ",".join(column.name for column in plan.columns["text"].members)
     quoted = f"'{text}'" if " " in text else text
     return f"unspool train {path / TABLE} --text {quoted} --label {label}"
 
@@ -123,18 +123,18 @@ def load_topics(path: str | Path, *, start: str | Path | None = None) -> Topics:
         config = TopicsConfig.model_validate(stored["config"])
         method = METHODS[config.topics.method](config.topics)
         tensors, _ = load_tensors(folder / WEIGHTS)
-        method.restore({name: own.numpy() for name, own in tensors.items()})
+        method.restore({name: item.numpy() for name, item in tensors.items()})
         topics = Topics(
             config=config,
             method=method,
             words=stored["words"],
-            topics=[Topic.from_json(own) for own in stored["topics"]],
+            topics=[Topic.from_json(item) for item in stored["topics"]],
             summary=stored["summary"],
             notes=stored["notes"],
             rows=stored["rows"],
             empty=stored["empty"],
             without=stored["without_words"],
-            tried=[TriedCount(**own) for own in stored["tried"]],
+            tried=[TriedCount(**item) for item in stored["tried"]],
             times=None if stored["times"] is None else OverTime.from_json(stored["times"]),
             start=stored["start"],
             seconds=stored["seconds"],

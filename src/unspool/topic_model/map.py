@@ -71,10 +71,10 @@ def latent(counts: csr_matrix, seed: int) -> np.ndarray:
 
 def centres(topics: Topics) -> dict[int, list[float]]:
     """The middle of each topic's documents on the map: the median of their coordinates."""
-    found: dict[int, list[Sequence[float]]] = {}
+    points: dict[int, list[Sequence[float]]] = {}
     for point in topics.points:
-        found.setdefault(point.topic, []).append((point.x, point.y))
-    return {k: np.median(own, axis=0).tolist() for k, own in found.items()}
+        points.setdefault(point.topic, []).append((point.x, point.y))
+    return {k: np.median(xy, axis=0).tolist() for k, xy in points.items()}
 
 
 def draw_map(topics: Topics, path: Path) -> None:
@@ -83,12 +83,12 @@ def draw_map(topics: Topics, path: Path) -> None:
     figure = new_figure(10, 7.5)
     axes = figure.subplots()
     for topic in topics.topics:
-        own = [(p.x, p.y) for p in topics.points if p.topic == topic.number]
-        if own:
+        dots = [(p.x, p.y) for p in topics.points if p.topic == topic.number]
+        if dots:
             style = topic.number - 1
             axes.scatter(
-                [x for x, _ in own],
-                [y for _, y in own],
+                [x for x, _ in dots],
+                [y for _, y in dots],
                 s=12,
                 alpha=0.65,
                 linewidths=0,

@@ -168,8 +168,8 @@ def section(topic: Topic) -> str:
 
 def documents(nearest: Sequence[NearDocument]) -> str:
     rows = "".join(
-        f'<tr><td class="where">{escape(own.where)}</td><td class="number">{own.nearness:.3f}</td>'
-        f'<td class="text">{escape(own.text)}</td></tr>'
-        for own in nearest
+        f'<tr><td class="where">{escape(d.where)}</td><td class="number">{d.nearness:.3f}</td>'
+        f'<td class="text">{escape(d.text)}</td></tr>'
+        for d in nearest
     )
     return f'<div class="scroll"><table>{rows}</table></div>' if rows else ""

@@ -57,19 +57,18 @@ class Topic:
             "share": round(self.share, 6),
             "documents": self.documents,
             "coherence": round(self.coherence, 6),
-            "nearest": [{**own._asdict(), "nearness": round(own.nearness, 6)} for own in
-                        self.nearest],
+            "nearest": [{**d._asdict(), "nearness": round(d.nearness, 6)} for d in self.nearest],
         }  # fmt: skip
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Topic:
         return cls(
             stored["number"],
-            [(own["word"], own["weight"]) for own in stored["words"]],
+            [(item["word"], item["weight"]) for item in stored["words"]],
             stored["share"],
             stored["documents"],
             stored["coherence"],
-            [NearDocument(**own) for own in stored["nearest"]],
+            [NearDocument(**item) for item in stored["nearest"]],
         )
 
 
@@ -165,7 +164,7 @@ class Topics:
             "without_words": self.without,
             "vocabulary": len(self.words),
             "coherence": round(self.coherence, 6),
-            "tried": [own._asdict() for own in self.tried],
+            "tried": [count._asdict() for count in self.tried],
             "seconds": round(self.seconds, 2),
             "summary": self.summary,
             "notes": self.notes,
@@ -184,7 +183,7 @@ class Topics:
                 "",
                 f"{topic.number:>3}  {topic.share:6.1%}  NPMI {topic.coherence:.3f}  {words}",
             ]
-            lines += [f"       {shown(own)}" for own in topic.nearest]
+            lines += [f"       {shown(document)}" for document in topic.nearest]
         if self.times is not None:
             lines += ["", *self._time_lines(self.times)]
         return lines
@@ -196,9 +195,9 @@ class Topics:
         head = f"{'over time':<{width}}  {first:>10}  {last:>10}  largest in"
         rows = []
         for k, name in enumerate(self.names):
-            own = times.shares[:, k]
-            peak = times.periods[int(own.argmax())]
-            rows.append(f"{name:<{width}}  {own[0]:>10.1%}  {own[-1]:>10.1%}  {peak}")
+            shares = times.shares[:, k]
+            peak = times.periods[int(shares.argmax())]
+            rows.append(f"{name:<{width}}  {shares[0]:>10.1%}  {shares[-1]:>10.1%}  {peak}")
         undated = f"{times.undated:,} documents have no date" if times.undated else ""
         return [head, *rows, *([undated] if undated else [])]
 
@@ -214,9 +213,9 @@ class Topics:
     def predict_lazily(self, texts: Iterable[str]) -> Iterator[TopicAnswer]:
         """The topic of each text, in chunks."""
         for chunk in chunks(texts, CHUNK):
-            found = self.assign(chunk)
+            assigned = self.assign(chunk)
             for text, topic, shares, near in zip(
-                chunk, found.topic.tolist(), found.shares.tolist(), found.nearness.tolist()
+                chunk, assigned.topic.tolist(), assigned.shares.tolist(), assigned.nearness.tolist()
             ):
                 values = shares if self.method.measure == "share" else near
                 order = sorted(range(len(self)), key=lambda k: -values[k])

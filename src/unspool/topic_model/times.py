@@ -34,23 +34,23 @@ class DateColumn(NamedTuple):
     def note(self) -> str:
         """How dates are read, and how else they could be."""
         line = f"dates: column {self.column.name!r}, {shown_format(self.format)}"
-        given = [cell for cell in self.column.sample if not is_missing(cell)]
-        others = [form for form in DAYS if all(is_of(cell, form) for cell in given)]
-        if others and others != [self.format]:
-            line += "; --set date_format=" + next(f for f in others if f != self.format)
+        cells = [cell for cell in self.column.sample if not is_missing(cell)]
+        forms = [form for form in DAYS if all(is_of(cell, form) for cell in cells)]
+        if forms and forms != [self.format]:
+            line += "; --set date_format=" + next(f for f in forms if f != self.format)
             line += " reads them otherwise"
         return line
 
 
-def find_dates(table: Table, asked: str | None, form: str) -> DateColumn | None:
+def find_dates(table: Table, requested: str | None, form: str) -> DateColumn | None:
     """The column asked for; if none is named, the one that holds dates, by its name where several
     do."""
-    if asked == "none":
+    if requested == "none":
         return None
-    if asked is not None:
-        column = table.column(asked, option="date")
-        found = _format(column, form)
-        if found is None:
+    if requested is not None:
+        column = table.column(requested, option="date")
+        format_ = _format(column, form)
+        if format_ is None:
             raise DataError(
                 f"column {column.name!r} holds no dates",
                 where=table.name,
@@ -58,13 +58,13 @@ def find_dates(table: Table, asked: str | None, form: str) -> DateColumn | None:
                 remedy="name another with --date, or --date none; --set date_format=%d/%m/%Y names"
                 " how they are written",
             )
-        return DateColumn(column, found)
+        return DateColumn(column, format_)
     dated = [
-        DateColumn(column, found)
+        DateColumn(column, format_)
         for column in table.columns
-        if (found := _format(column, form, named=False)) is not None
+        if (format_ := _format(column, form, named=False)) is not None
     ]
-    return min(dated, key=lambda own: _rank(own.column.name), default=None)
+    return min(dated, key=lambda dates: _rank(dates.column.name), default=None)
 
 
 def _rank(name: str) -> int:

@@ -77,8 +77,8 @@ class TokenMeans:
     @torch.inference_mode()
     def __call__(self, texts: list[str]) -> np.ndarray:
         ids = [self.tokenizer.document(text, limit=self.max_length) for text in texts]
-        found: list[Any] = [None] * len(texts)
-        for rows in by_length([len(own) for own in ids]):
+        means: list[Any] = [None] * len(texts)
+        for rows in by_length([len(row_ids) for row_ids in ids]):
             lengths = torch.tensor([len(ids[row]) for row in rows])
             batch = nn.utils.rnn.pad_sequence(
                 [torch.from_numpy(ids[row]) for row in rows], batch_first=True
@@ -87,8 +87,8 @@ class TokenMeans:
             extra = outputs.shape[1] - batch.shape[1]  # a class token
             vectors = MeanPooling(outputs.shape[-1])(outputs, lengths + extra)
             for row, vector in zip(rows, as_array(vectors.float())):
-                found[row] = vector if texts[row].strip() else np.zeros_like(vector)
-        return unit_length(np.stack(found))
+                means[row] = vector if texts[row].strip() else np.zeros_like(vector)
+        return unit_length(np.stack(means))
 
 
 class ContextualMeans:
@@ -99,8 +99,8 @@ class ContextualMeans:
 
     def __call__(self, texts: list[str]) -> np.ndarray:
         pieces = (self.task.tokenizer.pieces(text)[: self.max_length] for text in texts)
-        read = self.task.vectors(self.model, [" ".join(own) for own in pieces])
-        means = [own.vectors().mean(0) * bool(text.strip()) for own, text in zip(read, texts)]
+        read = self.task.vectors(self.model, [" ".join(words) for words in pieces])
+        means = [words.vectors().mean(0) * bool(text.strip()) for words, text in zip(read, texts)]
         return unit_length(np.stack(means))
 
 
@@ -152,9 +152,9 @@ def read_vectors(
     progress: Progress | None = None,
 ) -> np.ndarray:
     """(N, E) of any number of texts."""
-    found = []
+    parts = []
     for chunk in chunks(texts, CHUNK):
-        found.append(vectors(chunk))
+        parts.append(vectors(chunk))
         if progress is not None:
-            progress("reading documents", min(1.0, sum(map(len, found)) / max(1, total)))
-    return np.concatenate(found)
+            progress("reading documents", min(1.0, sum(map(len, parts)) / max(1, total)))
+    return np.concatenate(parts)

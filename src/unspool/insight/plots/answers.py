@@ -91,10 +91,10 @@ def learning_figure(runs: Mapping[str, Sequence[Mapping[str, Any]]], *, metric: 
             "linestyle": DASHES[i % len(DASHES)],
         }
         for axes, key in zip(grid, panels.values()):
-            own = [record for record in records if key in record]
-            steps, values = [r["step"] for r in own], [r[key] for r in own]
+            curve = [record for record in records if key in record]
+            steps, values = [r["step"] for r in curve], [r[key] for r in curve]
             axes.plot(steps, values, marker="." if key == measured else "", **look, label=name)
-            for j in [j for j, r in enumerate(own) if key == measured and r.get("best")][-1:]:
+            for j in [j for j, r in enumerate(curve) if key == measured and r.get("best")][-1:]:
                 axes.plot(steps[j], values[j], "o", color=look["color"], mfc="none", markersize=9)
                 axes.set_title("ring: the weights that were kept", fontsize=8, loc="right")
     for axes, what in zip(grid, panels):
@@ -141,15 +141,15 @@ def reliability_figure(calibration: Mapping[str, Any]) -> Figure:
     top, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     top.plot([0, 1], [0, 1], color="0.5", linewidth=1)
     for i, (key, name) in enumerate(reversed(kinds.items())):
-        own = calibration[key]
-        bins = own["reliability"]
+        stage = calibration[key]
+        bins = stage["reliability"]
         look: dict[str, Any] = {"color": COLOURS[i], "linestyle": DASHES[i]}
         top.plot(
             bins["confidence"],
             bins["accuracy"],
             marker="os"[i],
             markersize=4,
-            label=f"{name}: ECE {own['ece']:.3f}",
+            label=f"{name}: ECE {stage['ece']:.3f}",
             **look,
         )
         below.plot(bins["confidence"], bins["rows"], marker="os"[i], markersize=3, **look)
@@ -171,20 +171,20 @@ def scatter_figure(points: Mapping[str, Mapping[str, Sequence[float]]]) -> Figur
     """
     figure = new_figure(3.9 * len(points) + 0.3, 4.0)
     grid = figure.subplots(1, len(points), squeeze=False)[0]
-    for axes, (name, own) in zip(grid, points.items()):
-        both = np.concatenate([own["true"], own["predicted"]])
+    for axes, (name, pairs) in zip(grid, points.items()):
+        both = np.concatenate([pairs["true"], pairs["predicted"]])
         pad = 0.04 * (float(np.ptp(both)) or 1.0)
         low, high = float(both.min()) - pad, float(both.max()) + pad
         axes.plot([low, high], [low, high], color="0.5", linewidth=1, zorder=1)
-        alpha = 0.7 if len(own["true"]) <= 200 else 0.25  # many lie on each other
+        alpha = 0.7 if len(pairs["true"]) <= 200 else 0.25  # many lie on each other
         axes.scatter(
-            own["true"], own["predicted"], s=12, color=COLOURS[0], alpha=alpha, linewidths=0
+            pairs["true"], pairs["predicted"], s=12, color=COLOURS[0], alpha=alpha, linewidths=0
         )
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         ticks = [at for at in axes.get_yticks() if low <= at <= high]
         axes.set(xticks=ticks, yticks=ticks)
         axes.set_xlabel(f"true {label(name)}")
         axes.set_ylabel(f"predicted {label(name)}")
-        axes.set_title(f"{len(own['true']):,} examples", fontsize=8, loc="right")
+        axes.set_title(f"{len(pairs['true']):,} examples", fontsize=8, loc="right")
         plain(axes)
     return figure

@@ -75,19 +75,19 @@ def matrix_figure(
 def heads_figure(trace: Trace, kind: str) -> Figure:
     """Every head of one kind of attention: layers downwards, heads across; in each, who looks
     (downwards) at whom (across)."""
-    found = trace.find(kind)
-    if not found:
+    layers = trace.find(kind)
+    if not layers:
         raise ValueError(f"this model has no {kind}")
     sides = {"read": trace.tokens, "written": trace.written}
-    down, across = (labels(sides[axis][:TOKENS]) for axis in found[0].axes[1:])
-    heads = found[0].values.shape[0]
-    most = scale_end([array.values[:, :TOKENS, :TOKENS] for array in found])
+    down, across = (labels(sides[axis][:TOKENS]) for axis in layers[0].axes[1:])
+    heads = layers[0].values.shape[0]
+    most = scale_end([array.values[:, :TOKENS, :TOKENS] for array in layers])
     named = max(len(down), len(across)) <= NAMED
     width = max(1.5, 0.17 * len(across)) if named else 2.2
     height = max(1.5, 0.17 * len(down)) if named else 2.2
-    figure = new_figure(1.5 + width * heads, 0.9 + (height + 0.2) * len(found))
-    grid = figure.subplots(len(found), heads, squeeze=False, sharex=True, sharey=True)
-    for row, array in zip(grid, found):
+    figure = new_figure(1.5 + width * heads, 0.9 + (height + 0.2) * len(layers))
+    grid = figure.subplots(len(layers), heads, squeeze=False, sharex=True, sharey=True)
+    for row, array in zip(grid, layers):
         for head, axes in enumerate(row):
             weights = array.values[head, :TOKENS, :TOKENS]
             image = heat(axes, weights, most=most, colours=WEIGHTS)
@@ -98,7 +98,7 @@ def heads_figure(trace: Trace, kind: str) -> Figure:
                 axes.set_yticks(range(len(down)), down, fontsize=7)
     figure.supylabel("each of these", fontsize=8)
     figure.supxlabel("looks at these", fontsize=8)
-    largest = max(float(array.values[:, :TOKENS, :TOKENS].max()) for array in found)
+    largest = max(float(array.values[:, :TOKENS, :TOKENS].max()) for array in layers)
     bar = figure.colorbar(image, ax=grid, shrink=0.6, extend="max" if largest > most else "neither")
     bar.set_label(f"weight of\n{kind.replace('_', ' ')}", fontsize=8)
     bar.outline.set_edgecolor("0.8")
@@ -111,7 +111,7 @@ def scale_end(layers: Sequence[np.ndarray]) -> float:
 
     layers   (heads, rows, columns) each
     """
-    rows = np.concatenate([own.reshape(-1, own.shape[-1]) for own in layers])
+    rows = np.concatenate([weights.reshape(-1, weights.shape[-1]) for weights in layers])
     free = rows[(rows > 0).sum(1) >= FREE]
     largest = float((free if len(free) else rows).max())
     return next((end for end in ENDS if largest <= end), 1.0)
@@ -148,11 +148,11 @@ def alignment_lines(translation: Translation) -> list[str]:
         shades = [SHADES[min(len(SHADES) - 1, int(len(SHADES) * float(w)))] for w in weights]
         cells = gap.join((shade * min(width, 2)).rjust(width) for shade in shades)
         lines.append(f"{token.rjust(margin)} {cells}".rstrip())
-    for token, own in zip(written, translation.copied or ()):
-        at = copied_from(own)
+    for token, copied in zip(written, translation.copied or ()):
+        at = copied_from(copied)
         if at is not None:
             lines.append(
-                f"{token}: copied from {read[at]!r}, token {at + 1} (p_gen {own.p_gen:.2f})"
+                f"{token}: copied from {read[at]!r}, token {at + 1} (p_gen {copied.p_gen:.2f})"
             )
     return lines
 

@@ -81,13 +81,13 @@ def graph_figure(summary: ModelSummary) -> Figure:
     axes.set_aspect("equal")
     axes.axis("off")
     drawn = {row.layer.path for rows in groups for row in rows}
-    others = [
+    undrawn = [
         f"{layer.path} ({layer.kind}): {layer.parameters:,}"
         for layer in summary.layers
         if layer.path not in drawn and layer.parameters
     ]
-    title = [f"{summary.parameters:,} parameters", *(["of which not drawn"] if others else [])]
-    axes.set_title("\n".join([*title, *others]), fontsize=9, loc="left")
+    title = [f"{summary.parameters:,} parameters", *(["of which not drawn"] if undrawn else [])]
+    axes.set_title("\n".join([*title, *undrawn]), fontsize=9, loc="left")
     return figure
 
 

@@ -42,10 +42,10 @@ def kernels_figure() -> Figure:
     grid = figure.subplots(2, len(KERNELS), height_ratios=[2, 1])
     for (name, numbers), above, below in zip(KERNELS.items(), *grid):
         kernel = torch.tensor(numbers, dtype=torch.float)
-        found = F.conv2d(F.pad(image, (1, 1, 1, 1), "replicate"), kernel[None, None])[0, 0]
+        filtered = F.conv2d(F.pad(image, (1, 1, 1, 1), "replicate"), kernel[None, None])[0, 0]
         signed = bool(abs(float(kernel.sum())) < 1e-6)
         limits = {"vmin": -2, "vmax": 2} if signed else {"vmin": 0, "vmax": 1}
-        above.imshow(found.numpy(), cmap="gray", **limits)
+        above.imshow(filtered.numpy(), cmap="gray", **limits)
         above.set_title(name, fontsize=10)
         below.imshow(kernel.numpy(), cmap=SIGNED, vmin=-8, vmax=8)
         for i, j in np.ndindex(3, 3):
@@ -107,8 +107,8 @@ def density_figure() -> Figure:
     many = np.concatenate([draw.normal(-1, 1, 60), draw.normal(4, 1.5, 40)])
     middle.hist(many, bins=24, density=True, color="0.88")
     for i, width in enumerate((0.15, 0.6, 2.0)):
-        found = gaussian(x[:, None] - many, width).mean(1)
-        middle.plot(x, found, color=COLOURS[i], label=f"width {width}")
+        density = gaussian(x[:, None] - many, width).mean(1)
+        middle.plot(x, density, color=COLOURS[i], label=f"width {width}")
     middle.legend(frameon=False, fontsize=8)
     middle.set_title("its width decides", fontsize=9)
     for axes in (left, middle):

@@ -87,8 +87,8 @@ def ngram_figure(table: NgramTable, *, filters: int = 4, ngrams: int = 5) -> Fig
     grid = figure.subplots(filters, columns, squeeze=False)
     for axes in grid.flat:
         axes.axis("off")
-    for column, (name, own) in enumerate(zip(classes, chosen)):
-        for axes, feature in zip(grid[:, column], own):
+    for column, (name, features) in enumerate(zip(classes, chosen)):
+        for axes, feature in zip(grid[:, column], features):
             axes.axis("on")
             best = feature.ngrams[:ngrams]
             axes.barh(
@@ -112,7 +112,7 @@ DARK = 0.25  # what is left of the light where a word did not look
 
 def attention_maps(field: Any, weights: np.ndarray, columns: int) -> np.ndarray:
     """Weights (T, S) over the steps of an image of so many columns, at its pixels: (T, H, W)"""
-    return np.stack([field.source.shape.spread(own, columns) for own in weights])
+    return np.stack([field.source.shape.spread(row, columns) for row in weights])
 
 
 def caption_figure(
@@ -132,10 +132,10 @@ def caption_figure(
     shown = np.clip(np.broadcast_to(pixels, (height, width, 3)) / 255, 0, 1)
     grid[0].imshow(shown)
     grid[0].set_title("the image", fontsize=8, loc="left")
-    for axes, word, own in zip(grid[1:], words, maps):
-        light = DARK + (1 - DARK) * own / (float(own.max()) or 1.0)
+    for axes, word, weights in zip(grid[1:], words, maps):
+        light = DARK + (1 - DARK) * weights / (float(weights.max()) or 1.0)
         axes.imshow(shown * light[..., None])
-        axes.set_title(f"{label(word)}  {concentration(own):.0%}", fontsize=8, loc="left")
+        axes.set_title(f"{label(word)}  {concentration(weights):.0%}", fontsize=8, loc="left")
     for axes in grid:
         axes.set_xticks([])
         axes.set_yticks([])
@@ -172,8 +172,8 @@ def image_figure(pixels: np.ndarray, values: np.ndarray, *, title: str = "") -> 
     most = float(np.abs(values).max()) or 1.0
     drawn = right.imshow(values, cmap=SIGNED, vmin=-most, vmax=most, interpolation="nearest")
     figure.colorbar(drawn, ax=[left, right], shrink=0.8, label="contribution")
-    for own in (left, right):
-        bare(own)
+    for panel in (left, right):
+        bare(panel)
     left.set_title(label(title), loc="left", fontsize=10)
     return figure
 

@@ -89,9 +89,9 @@ def mesh(axes: Axes, values: np.ndarray, spans: Spans, **look: Any) -> Any:
 
 
 def bar(figure: Figure, image: Any, axes: Axes) -> None:
-    own = figure.colorbar(image, ax=axes, pad=0.01, aspect=8)
-    own.ax.tick_params(labelsize=7)
-    own.outline.set_edgecolor("0.8")
+    colorbar = figure.colorbar(image, ax=axes, pad=0.01, aspect=8)
+    colorbar.ax.tick_params(labelsize=7)
+    colorbar.outline.set_edgecolor("0.8")
 
 
 def gates_over_time(series: Recording, layer: Sequence[Recorded], spans: Spans) -> Figure:
@@ -117,7 +117,7 @@ def attention_over_time(series: Recording, layers: Sequence[Recorded], spans: Sp
     first = sum(stop <= 0 for _, stop in spans)  # a class token, which is no step
     spans = spans[first:]
     heads = min(HEADS, layers[0].values.shape[0])
-    most = scale_end([own.values[:, first:, first:] for own in layers])
+    most = scale_end([layer.values[:, first:, first:] for layer in layers])
     figure = new_figure(1.5 + 3.4 * heads, 1.7 + 2.6 * len(layers))
     ratios = [1.2, *[2.4] * len(layers)]
     grid = figure.subplots(1 + len(layers), heads, sharex=True, height_ratios=ratios, squeeze=False)
@@ -126,12 +126,12 @@ def attention_over_time(series: Recording, layers: Sequence[Recorded], spans: Sp
         if axes.get_legend() is not None:
             axes.get_legend().remove()
     image = None
-    for row, own in zip(grid[1:], layers):
+    for row, layer in zip(grid[1:], layers):
         for head, axes in enumerate(row):
-            weights = own.values[head, first:, first:]
+            weights = layer.values[head, first:, first:]
             image = mesh(axes, weights, spans, cmap=WEIGHTS, vmin=0, vmax=most)
-            more = f" of {own.values.shape[0]}" if own.values.shape[0] > heads else ""
-            axes.set_title(f"layer {own.layer}, head {head + 1}{more}", fontsize=8)
+            more = f" of {layer.values.shape[0]}" if layer.values.shape[0] > heads else ""
+            axes.set_title(f"layer {layer.layer}, head {head + 1}{more}", fontsize=8)
             axes.set_yticks([])
     for axes in grid[-1]:
         name_steps(axes, series.steps(), seconds=is_spectrum(series))
@@ -161,16 +161,16 @@ def bars(axes: Axes, values: np.ndarray, spans: Spans, colour: Any) -> None:
 
 
 def contribution_bars(axes: Axes, why: Saliency, spans: Spans) -> None:
-    own = why.values[len(why.values) - len(spans) :]
-    colours = [COLOURS[1] if value > 0 else COLOURS[0] for value in own]
-    bars(axes, own, spans, colours)
+    values = why.values[len(why.values) - len(spans) :]
+    colours = [COLOURS[1] if value > 0 else COLOURS[0] for value in values]
+    bars(axes, values, spans, colours)
     axes.set_ylabel("contribution", fontsize=8)
 
 
 def saliency_over_time(series: Recording, why: Saliency, spans: Spans) -> Figure:
     """What each step, and each channel at it, contributes to an answer; `spans` of the tokens, of
     which those before 0 are no steps."""
-    spans = [own for own in spans if own[1] > 0]
+    spans = [span for span in spans if span[1] > 0]
     of = f" at {label(why.asked)}" if why.asked else ""
     said = f"{label(why.answer)}{of}, {why.measure} {why.answer_value:.3f}"
     parts = channel_parts(why, len(spans))
@@ -196,30 +196,30 @@ def channel_parts(why: Saliency, steps: int) -> dict[str, np.ndarray]:
     """Contributions by channel, of those that contribute, at the last so many tokens."""
     if why.parts is None:
         return {}
-    own = why.parts[len(why.parts) - steps :]
-    return {name: own[:, i] for i, name in enumerate(why.elements) if np.abs(own[:, i]).max() > 0}
+    parts = why.parts[len(why.parts) - steps :]
+    return {name: part for name, part in zip(why.elements, parts.T) if np.abs(part).max() > 0}
 
 
 def ahead_figure(
-    series: Recording, found: SeriesForecast, why: Saliency | None, *, first: int, last: int
+    series: Recording, forecast: SeriesForecast, why: Saliency | None, *, first: int, last: int
 ) -> Figure:
     """The past of the first target, what is expected with its interval, and what each past step
     contributed to one step ahead. `first` and `last`: the steps of the past that are read."""
     figure = new_figure(9, 3.4 if why is None else 4.8)
     ratios = [2.4] if why is None else [2.4, 1.2]
     axes = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)[:, 0]
-    target = found.targets[0]
+    target = forecast.targets[0]
     channel = list(series.channels).index(target) if target in series.channels else 0
     begin = max(0, 2 * first - last)  # as much again before what is read
     past = series.values[begin:last, channel]
     before = np.arange(begin, last) - begin + 0.5
-    ahead = np.arange(last, last + len(found.steps)) - begin + 0.5
+    ahead = np.arange(last, last + len(forecast.steps)) - begin + 0.5
     axes[0].plot(before, past, color="0.35", linewidth=1.1, label="before")
     axes[0].fill_between(
-        ahead, found.low[:, 0], found.high[:, 0], color=COLOURS[0], alpha=0.2, linewidth=0,
+        ahead, forecast.low[:, 0], forecast.high[:, 0], color=COLOURS[0], alpha=0.2, linewidth=0,
         label="interval",
     )  # fmt: skip
-    axes[0].plot(ahead, found.center[:, 0], color=COLOURS[0], linewidth=1.5, label="the model")
+    axes[0].plot(ahead, forecast.center[:, 0], color=COLOURS[0], linewidth=1.5, label="the model")
     axes[0].axvline(last - begin, color="0.7", linewidth=0.8)
     axes[0].legend(loc="upper left", fontsize=8, ncols=3, frameon=False)
     axes[0].set_title(label(target), loc="left", fontsize=10)
@@ -233,5 +233,5 @@ def ahead_figure(
             loc="left",
             fontsize=8,
         )
-    name_steps(axes[-1], [*series.steps()[begin:last], *found.steps])
+    name_steps(axes[-1], [*series.steps()[begin:last], *forecast.steps])
     return figure

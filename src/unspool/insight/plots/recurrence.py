@@ -20,11 +20,11 @@ UNITS = 32  # shown of each gate
 
 def layers_of(trace: Trace) -> list[list[Recorded]]:
     """What was recorded of cells, layer by layer and direction by direction."""
-    found: dict[tuple[str, int | None, str | None], list[Recorded]] = {}
+    layers: dict[tuple[str, int | None, str | None], list[Recorded]] = {}
     for array in trace.arrays:
         if array.axes[-1] == "unit" and array.direction is not None:
-            found.setdefault((array.part, array.layer, array.direction), []).append(array)
-    return list(found.values())
+            layers.setdefault((array.part, array.layer, array.direction), []).append(array)
+    return list(layers.values())
 
 
 def gates_figure(trace: Trace, layer: list[Recorded]) -> Figure:
@@ -56,14 +56,14 @@ def gradient_figure(flow: GradientFlow) -> Figure:
 
 def draw_gradients(axes: Axes, flow: GradientFlow) -> None:
     floor = 1e-20  # below it a gradient is nothing, and the scale should not go on for its sake
-    for i, own in enumerate(flow.flows):
-        norms = np.where((own.norms < floor) | ~np.isfinite(own.norms), np.nan, own.norms)
+    for i, line in enumerate(flow.flows):
+        norms = np.where((line.norms < floor) | ~np.isfinite(line.norms), np.nan, line.norms)
         axes.plot(
             norms,
             color=COLOURS[i % len(COLOURS)],
             linestyle=DASHES[i % len(DASHES)],
             linewidth=1.8,
-            label=f"{own.name}: {own.verdict}",
+            label=f"{line.name}: {line.verdict}",
         )
     axes.set_yscale("log")
     axes.set_xlim(0, len(flow.flows[0].norms) - 1)

@@ -26,9 +26,9 @@ def forecast_figure(forecasts: Sequence[Mapping[str, Any]], *, level: float) -> 
     rows = -(-len(forecasts) // COLUMNS)
     figure = new_figure(5.0 * min(COLUMNS, len(forecasts)), 2.3 * rows + 0.5)
     grid = figure.subplots(rows, min(COLUMNS, len(forecasts)), squeeze=False).ravel()
-    for axes, own in zip(grid, forecasts):
+    for axes, series in zip(grid, forecasts):
         past, true, forecast, low, high = (
-            np.array([np.nan if x is None else x for x in own[key]], dtype=float)
+            np.array([np.nan if x is None else x for x in series[key]], dtype=float)
             for key in ("past", "true", "predicted", "low", "high")
         )
         past = past[-max(LEAST, HORIZONS * len(forecast)) :]
@@ -42,7 +42,7 @@ def forecast_figure(forecasts: Sequence[Mapping[str, Any]], *, level: float) -> 
             axes.plot(ahead, true, color=COLOURS[1], linewidth=1.1, label="what came")
         axes.plot(ahead, forecast, color=COLOURS[0], linewidth=1.5, label="the model")
         axes.axvline(0.5, color="0.8", linewidth=0.8, zorder=0)
-        axes.set_title(label(own["name"]), fontsize=8, loc="left")
+        axes.set_title(label(series["name"]), fontsize=8, loc="left")
         axes.set_xlabel("steps from the last that was known", fontsize=8)
         plain(axes)
     for axes in grid[len(forecasts) :]:
@@ -77,9 +77,9 @@ def series_figure(
         axes[0].set_title(title, loc="left", fontsize=10)
     names = sorted({label for labels in bands.values() for label in labels})
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
-    for own, (name, labels) in zip(axes[1:], bands.items()):
-        band(own, x, labels, colours)
-        own.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9)
+    for panel, (name, labels) in zip(axes[1:], bands.items()):
+        band(panel, x, labels, colours)
+        panel.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9)
     unit = " of the beginning, in seconds" if series.dated else ""
     axes[-1].set_xlabel("step" if series.times is None else f"time{unit}", fontsize=9)
     return figure
@@ -87,10 +87,10 @@ def series_figure(
 
 def curves(axes: Axes, series: Recording, x: np.ndarray) -> None:
     names = series.channels or [str(i + 1) for i in range(series.values.shape[1])]
-    for i, (name, own) in enumerate(zip(names, series.values.T[:CHANNELS])):
+    for i, (name, values) in enumerate(zip(names, series.values.T[:CHANNELS])):
         dash = DASHES[i // len(COLOURS)]
         colour = COLOURS[i % len(COLOURS)]
-        axes.plot(x, own, label=name, linewidth=1.1, color=colour, linestyle=dash)
+        axes.plot(x, values, label=name, linewidth=1.1, color=colour, linestyle=dash)
     plain(axes)
     axes.legend(
         loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, fontsize=8, ncols=4,

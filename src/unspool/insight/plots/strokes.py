@@ -30,7 +30,7 @@ def drawing_figure(
     values   (T,) of a drawing alone: what each point contributes to an answer, red for it, blue
              against it, the thicker the more
     """
-    shapes = [box_of(own) for own in drawings]
+    shapes = [box_of(drawing) for drawing in drawings]
     ratio = float(np.clip(np.median([w / h for w, h in shapes]), 0.2, 12)) if shapes else 1.0
     columns = columns or max(1, min(len(drawings), round(6 / ratio) or 1))
     rows = max(1, -(-len(drawings) // columns))
@@ -40,14 +40,14 @@ def drawing_figure(
     height = width / columns / ratio + (0.3 if titles else 0)
     figure = new_figure(width, min(60.0, rows * height + (0.8 if values is not None else 0)))
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for i, own in enumerate(axes):
-        own.set_xticks([])
-        own.set_yticks([])
-        own.spines[:].set_visible(False)
+    for i, drawing in enumerate(axes):
+        drawing.set_xticks([])
+        drawing.set_yticks([])
+        drawing.spines[:].set_visible(False)
         if i < len(drawings):
-            draw(own, drawings[i], values)
+            draw(drawing, drawings[i], values)
             if i < len(titles) and values is None:
-                own.set_title(titles[i], fontsize=9)
+                drawing.set_title(titles[i], fontsize=9)
     if values is not None:
         figure.suptitle(" ".join(titles[:1]), fontsize=9)
         scale_bar(figure, axes[0], values)
@@ -89,11 +89,11 @@ def coloured(axes: Axes, line: np.ndarray, values: np.ndarray, most: float) -> N
     axes.plot(line[:, 0], line[:, 1], color="0.8", linewidth=1, zorder=1)
     if len(line) > 1:
         pieces = np.stack([line[:-1], line[1:]], 1)
-        found = LineCollection(list(pieces), cmap=SIGNED, zorder=2, capstyle="round")
-        found.set_array(values[1:])
-        found.set_clim(-most, most)
-        found.set_linewidth(1 + 5 * strength[1:])
-        axes.add_collection(found)
+        lines = LineCollection(list(pieces), cmap=SIGNED, zorder=2, capstyle="round")
+        lines.set_array(values[1:])
+        lines.set_clim(-most, most)
+        lines.set_linewidth(1 + 5 * strength[1:])
+        axes.add_collection(lines)
     axes.scatter(
         line[:, 0], line[:, 1], c=values, cmap=SIGNED, vmin=-most, vmax=most,
         s=4 + 40 * strength, zorder=3, edgecolors="0.5", linewidths=0.3,
