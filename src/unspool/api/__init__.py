@@ -1,1 +1,1 @@
-"""What `import unspool` offers: train, load, compare, check."""
+"""Public Python API: train, load, compare, check."""

@@ -92,7 +92,7 @@ def resume_auto(
 
 
 def folds_for(config: Config, plans: dict[str, Plan]) -> int:
-    """How many folds choose; 0: the validation part does."""
+    """Number of folds that choose the model; 0: the validation part does."""
     if "valid" in plans:
         return 0
     kind: Any = TASKS[config.task]

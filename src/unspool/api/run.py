@@ -148,7 +148,7 @@ class Run:
 
     @in_python
     def predict(self, items: Any, options: Any = None, **reading: Any) -> Answers:
-        """What the model answers to each item: the label of a text, its words and spans with their
+        """Answer of the model to each item: the label of a text, its words and spans with their
         tags, its translation, its continuation, or what fits at its <mask>s.
 
         items    a text, or several: a list, a Series, an array; for a tagger each may also be a
@@ -265,7 +265,7 @@ class Run:
         return list(self._call(self.task.vectors, checked(as_list(texts), self.task)))
 
     def _call(self, method: Callable[..., T], *arguments: Any) -> T:
-        """What a method of the task gives; where it cannot, the error names the run."""
+        """Call a method of the task; where it has none, the error names the run."""
         try:
             return method(self.model, *arguments)
         except ConfigError as error:
@@ -301,7 +301,7 @@ class Run:
         answer: str | None = None,
         method: str = "integrated",
     ) -> Saliency:
-        """What each token contributes to an answer, and what would be without it: see
+        """Contribution of each token to an answer, and the answer without it: see
         `unspool.insight.saliency.explain`."""
         from unspool.insight.saliency import explain
 
@@ -346,7 +346,7 @@ class Run:
         return LookPage(self.subject(), text, view)
 
     def subject(self) -> Subject:
-        """What its page shows."""
+        """Subject of the run's page."""
         from unspool.page.subject import subject_of
 
         return subject_of(self.folder, self.task, self.model)

@@ -31,8 +31,8 @@ def open_data(
     settings: Mapping[str, Any],
     config_file: str | None = None,
 ) -> Plan:
-    """How the training data are read, by the settings; its task is inferred where it is not named
-    by the caller or the config file."""
+    """Plan of reading the training data; the task is inferred where neither the caller nor the
+    config file names it."""
     settings_file = read_toml(config_file) if config_file is not None else {}
     if task is None and "task" in settings_file:
         task = choose("task", str(settings_file["task"]), TASKS, where=config_file)

@@ -1,4 +1,4 @@
-"""What `Run.stream` gives: one sequence that is read as it comes."""
+"""Result of `Run.stream`: one sequence that is read as it arrives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RunStream:
 
     @property
     def steps(self) -> int:
-        """How many were read."""
+        """Number of steps read so far."""
         return self._stream.steps
 
     @property
@@ -58,7 +58,7 @@ class RunStream:
 
     @in_python
     def restart(self) -> None:
-        """What is pushed next begins another sequence."""
+        """Begin another sequence with the next push."""
         self._stream.restart()
 
     def __repr__(self) -> str:

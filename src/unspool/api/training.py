@@ -167,7 +167,7 @@ def _train(
     resume: bool,
     rescue: Path | None,
 ) -> Run:
-    """By steps."""
+    """Train by gradient steps."""
     note = shown.note
     note(_about(task, model, folder))
     settings = task.config.train
@@ -201,7 +201,7 @@ def _train(
 def spare_folder(
     path: Path | None, folder: RunFolder, task: Task, parts: Mapping[str, Part]
 ) -> Iterator[Callable[[], RunFolder] | None]:
-    """What makes `path` another folder of the same run, held to the end; None without a path."""
+    """Second folder of the same run, held to the end; None without a path."""
     if path is None:
         yield None
         return
@@ -320,7 +320,7 @@ def write_report(
 
 
 def data_files(plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
-    """What is recorded of the data, for config.json."""
+    """Record of the data for config.json."""
     return {
         name: _recorded(plan.table)
         for name, plan in plans.items()

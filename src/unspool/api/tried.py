@@ -1,4 +1,4 @@
-"""What `--model auto` has tried: models with scores of held-out rows in, those to keep out."""
+"""Models that `--model auto` tried, with scores of held-out rows, in; those to keep out."""
 
 from __future__ import annotations
 

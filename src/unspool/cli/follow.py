@@ -54,7 +54,7 @@ def listen(run: LoadedRun, options: Any, *, pcm: int | None, as_json: bool) -> N
 
 
 def sound_form(pcm: int | None) -> Form:
-    """How the samples are written."""
+    """Format of the samples."""
     if pcm is not None:
         if not LEAST_RATE <= pcm <= LARGEST_RATE:
             raise ConfigError(
@@ -137,7 +137,7 @@ def write(answer: Answer, number: int, *, as_json: bool) -> None:
 
 
 def lines() -> Iterator[str]:
-    """Those of standard input, each as soon as it is there."""
+    """Lines of standard input, each as soon as it arrives."""
     for number, raw in enumerate(sys.stdin.buffer, start=1):
         try:
             yield raw.decode("utf-8-sig" if number == 1 else "utf-8")

@@ -137,7 +137,7 @@ def generate(
 def continue_file(
     run: LoadedRun, prompt: str, options: Any, out: Path | None, png: Path | None, *, as_json: bool
 ) -> None:
-    """What goes on from the first drawing or piece of a file, or from nothing."""
+    """Continue the first drawing or piece of a file, or start from nothing."""
     from unspool.cli.answers import check_ending, write_answers
     from unspool.cli.look_results import first_recording
     from unspool.io.pictures import check_picture, save_picture

@@ -1,4 +1,4 @@
-"""What `unspool look` does: prints a table, draws into a folder, opens a page or saves it."""
+"""Results of `unspool look`: a table, pictures in a folder, a page that opens or is saved."""
 
 from __future__ import annotations
 

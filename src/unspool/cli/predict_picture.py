@@ -21,15 +21,14 @@ if TYPE_CHECKING:
 
 
 class AnswerPicture(NamedTuple):
-    """What is drawn of an answer: a noun for people, and a function of run, item, answer and
-    options."""
+    """Picture of an answer: its name, and a function of run, item, answer and options."""
 
     noun: str
     figure: Any
 
 
 def picture_of(run: Run) -> AnswerPicture:
-    """What there is to draw of the answers of a run."""
+    """Pictures of the answers of a run."""
     task = run.task
     if "alignment" in option_names(task.options) and not task.reads_tokens:
         return AnswerPicture("attention of every word", attention)
@@ -87,7 +86,7 @@ def alignment(run: Run, item: Any, answer: Any, options: Any) -> Figure:
 
 
 def attention(run: Run, item: Any, answer: Any, options: Any) -> Figure:
-    """Where each word of a caption looked."""
+    """Attention of each word of a caption."""
     from unspool.insight.plots import attention_maps, caption_figure, matrix_figure
 
     field: Any = run.task.input_field
@@ -106,7 +105,7 @@ def attention(run: Run, item: Any, answer: Any, options: Any) -> Figure:
 
 
 def forecast(run: Run, item: Any, answer: Any, options: Any) -> Figure:
-    """What came before, what is expected with its interval; a panel a target."""
+    """Past, forecast and interval; a panel per target."""
     from unspool.insight.plots import forecast_figure
     from unspool.tasks.forecast.answer import LEVEL
 

@@ -181,5 +181,5 @@ LEARNT = ("folds", "group", "known", "static", "horizon")  # what a trained run 
 
 
 def reading_options(*names: str, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Those of some names, or all but some."""
+    """Options of some names, or all but some."""
     return {name: READING[name] for name in names or READING if name not in without}

@@ -119,7 +119,7 @@ def about(name: str, field: FieldInfo) -> dict[str, Any]:
 
 
 def presets(task: type[Task]) -> dict[str, dict[str, Any]]:
-    """What the models of a task stand for, but those that only name a cell."""
+    """Settings that the models of a task stand for, except those that only name a cell."""
     cells = recurrent_models()
     return {name: preset for name, preset in task.models().items() if name not in cells}
 

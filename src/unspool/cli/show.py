@@ -1,4 +1,4 @@
-"""What commands print: results on stdout, as text or JSON; messages and progress on stderr."""
+"""Output of commands: results on stdout, as text or JSON; messages and progress on stderr."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def train(
 
 @dataclass(frozen=True)
 class TrainResult:
-    """What `unspool train` prints: the report, where anything was held out to report on."""
+    """Printed result of `unspool train`: the report, where anything was held out to report on."""
 
     path: Path
     part: str | None

@@ -215,7 +215,7 @@ def _load(path: Path) -> Any:
 
 
 class _Near:
-    """What `neighbours` and `analogy` print: for each question the words and their cosines."""
+    """Printed `neighbours` and `analogy`: for each question the words and their cosines."""
 
     def __init__(self, rows: dict[str, list[Neighbour]]) -> None:
         self.rows = rows

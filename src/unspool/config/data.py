@@ -1,4 +1,4 @@
-"""How files are read and split, and how text becomes tokens."""
+"""Settings of reading, splitting and tokenizing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from unspool.config.section import MOST, TEXTS, Names, Section, setting
 
 
 class DataConfig(Section):
-    """How the file is read and split."""
+    """Reading and splitting of files."""
 
     input: str = setting(
         "auto",
@@ -276,7 +276,7 @@ class DataConfig(Section):
 
 
 class TokenizerConfig(Section):
-    """How text becomes tokens."""
+    """Tokenization."""
 
     kind: Literal["auto", "char", "word", "bpe", "pretrained"] = setting(
         "auto",

@@ -325,7 +325,7 @@ class ModelConfig(Section):
 
 
 class EmbeddingConfig(Section):
-    """Where the token vectors come from, if not from chance."""
+    """Pretrained token vectors."""
 
     file: str | None = setting(
         None,

@@ -86,7 +86,7 @@ def finite_number(name: str, value: Any) -> float:
 
 
 def spoken(name: str) -> str:
-    """As other messages have it: top-k, no-repeat-ngram, max length."""
+    """Name of a setting in messages: top-k, no-repeat-ngram, max length."""
     return name.replace("_", "-" if name.startswith(("top_", "no_")) else " ")
 
 

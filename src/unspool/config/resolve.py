@@ -95,7 +95,7 @@ class _Reading(Section):
 
 
 def resolve_data(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> DataConfig:
-    """How a file is read, by the settings of that section alone: its task need not be known."""
+    """Settings of reading alone, which do not depend on the task."""
     names = {name.split(".")[1]: name for name, _ in settings(_Reading)}
     bare = [name.split(".")[1] for name, _ in settings(Config)]
     mine = {name for name in names if bare.count(name) == 1} | set(names.values())

@@ -1,5 +1,4 @@
-"""What a section of settings is: frozen, typed, each setting with its help text; unknown names are
-refused."""
+"""Section of settings: frozen, typed, each with its help text; unknown names are refused."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ LOST = 0.01  # of the values
 
 
 class Person(NamedTuple):
-    """How somebody moves: the angle of the watch, the pace and the strength."""
+    """Movement style of a person: the angle of the watch, the pace and the strength."""
 
     turn: np.ndarray  # (3, 3)
     pace: float

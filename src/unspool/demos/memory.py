@@ -1,4 +1,4 @@
-"""Which cell learns how far back? Four cells on one task, at distances of 1 to 200 steps.
+"""Memory of four cells on one task, at distances of 1 to 200 steps.
 
 A sequence begins with a number, which is marked, and 200 other numbers follow. At each of them the
 network is asked for the first one: as in "I grew up in France, ... I speak fluent ...", what

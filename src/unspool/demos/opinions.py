@@ -1,4 +1,4 @@
-"""What reviewers of four products like and dislike: targets of opinions, their polarity, a table.
+"""Opinions about four products: their targets, their polarity, a table.
 
 Generated reviews in which one sentence praises one thing and complains of another. `tag` learns to
 find the targets, `classify` the polarity towards one of them, which it reads as a second text.
@@ -96,7 +96,7 @@ def review(product: str, targets: Sequence[str], rng: random.Random) -> Review:
 
 
 def quality_of(product: str, target: str) -> float:
-    """How often a thing is praised: a few are loved, a few hated."""
+    """Share of praise for a thing: a few are loved, a few hated."""
     return (0.75, 0.1, 0.45)[PRODUCTS[product].index(target) % 3]
 
 

@@ -70,7 +70,7 @@ def scenes_of(things: Sequence[Thing]) -> list[Scene]:
 
 
 def training_scenes(things: Sequence[Thing], seed: int = 1) -> list[Scene]:
-    """As many different ones as there are to be pictures."""
+    """Scenes of the training pictures, all different."""
     every = scenes_of(things)
     order = np.random.default_rng(seed).permutation(len(every))
     return [every[i] for i in order[:PICTURES]]
@@ -91,7 +91,7 @@ def picture_of(scene: Scene, rng: np.random.Generator) -> np.ndarray:
 
 
 def covers(shape: str, y: np.ndarray, x: np.ndarray, size: int) -> np.ndarray:
-    """Which pixels, so far below and right of its middle, a shape covers."""
+    """Pixels that a shape covers, relative to its centre."""
     if shape == "circle":
         return y**2 + x**2 <= size**2
     if shape == "square":

@@ -61,8 +61,8 @@ def find_phrases(column: TokenColumn, *, score: float, least: int) -> np.ndarray
 
 
 def count_pairs(column: TokenColumn, *, least: int) -> PairCounts:
-    """How often each pair of neighbours occurs; where there are very many, the rarest are dropped
-    on the way."""
+    """Frequency of each pair of neighbours; where there are very many, the rarest are dropped on
+    the way."""
     total = PairCounts(np.empty(0, np.int64), np.empty(0, np.int64))
     for start, stop in _windows(column):
         counts = PairCounts(*np.unique(_pairs(column, start, stop).pairs, return_counts=True))

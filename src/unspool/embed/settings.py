@@ -11,7 +11,7 @@ from unspool.errors import ConfigError
 
 
 class Word2vecConfig(Section):
-    """What is learnt, and how."""
+    """Settings of word2vec."""
 
     mode: Literal["skipgram", "cbow"] = setting(
         "skipgram", "predict a word from each word around it, or from the mean of them"

@@ -38,7 +38,7 @@ EPOCH = 0x9E3779B97F4A7C15  # between the seeds of two epochs
 
 @dataclass(frozen=True)
 class Embedded:
-    """What a run of word2vec has made."""
+    """Result of a word2vec run."""
 
     path: Path
     vectors: WordVectors

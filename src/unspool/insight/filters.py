@@ -1,4 +1,4 @@
-"""Where in one text the filters of a convolution answer.
+"""Filters of a convolution and the n-grams of one text that activate them.
 
 In: a text as a model with a convolution reads it. Out: of a classifier, for each filter, the n-gram
 that activates it most and the class whose score it raises; of a tagger, for each word, the filters

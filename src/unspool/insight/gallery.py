@@ -53,7 +53,7 @@ Named = Iterator[tuple[str, "Figure"]]
 
 
 def input_pictures(trace: Trace, saliency: Saliency | None = None) -> Named:
-    """What a model does with one input."""
+    """Pictures of a model reading one input."""
     if saliency is not None:
         yield "saliency", saliency_figure(saliency)
     for layer in layers_of(trace):
@@ -82,7 +82,7 @@ def input_pictures(trace: Trace, saliency: Saliency | None = None) -> Named:
 def series_pictures(
     series: Recording, trace: Trace, reading: Reading, why: Saliency | None, ahead: Any = None
 ) -> Named:
-    """What a model does with one series; `ahead`: what it expects next."""
+    """Pictures of a model reading one series; `ahead`: its forecast."""
     spans, first = reading.input.network_spans, reading.input.first_step
     if ahead is not None:
         last = first + len(reading.input.tokens)
@@ -121,7 +121,7 @@ def run_pictures(
     metric: str,
     evaluation: Mapping[str, Any] | None = None,
 ) -> Named:
-    """What a run is made of, how it and perhaps others learnt, and how it was evaluated."""
+    """Pictures of a run: its graph, its learning curves beside those of others, its evaluation."""
     yield "graph", graph_figure(summary)
     if any(f"valid_{metric}" in r or "loss" in r for log in logs.values() for r in log):
         yield "learning", learning_figure(logs, metric=metric)
@@ -129,8 +129,7 @@ def run_pictures(
 
 
 def report_pictures(evaluation: Mapping[str, Any]) -> Named:
-    """What a model confuses, whether its probabilities are calibrated, or how its numbers lie
-    around the true ones."""
+    """Confusion matrix, calibration, or predicted against true numbers."""
     confusion = evaluation.get("confusion")
     if confusion and len(confusion["labels"]) <= CLASSES:
         yield "confusion", confusion_figure(np.array(confusion["rows_true"]), confusion["labels"])
@@ -147,8 +146,7 @@ def forecast_pictures(evaluation: Mapping[str, Any]) -> Named:
 
 
 def fitted_pictures(evaluation: Mapping[str, Any]) -> Named:
-    """What a run folder shows of what was fitted to the validation part, where there are enough
-    examples to judge it by."""
+    """Pictures of what was fitted to the validation part, where it has enough examples."""
     calibration = evaluation.get("calibration")
     if calibration and calibration["temperature"] != 1 and evaluation["examples"] >= EXAMPLES:
         yield "reliability", reliability_figure(calibration)

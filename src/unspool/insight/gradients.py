@@ -1,4 +1,4 @@
-"""How far back a recurrent cell learns: gradients through time.
+"""Gradients through time: how far back a recurrent cell learns.
 
 In: a cell, fresh or trained, and what it reads, x (T, I). Out: how large ∂L/∂s_t is at each
 distance T - t from the output, and the singular values of the product of Jacobians ∂s_T/∂s_t.
@@ -30,7 +30,7 @@ VANISHED, EXPLODED = 1e-3, 1e3  # how much of a gradient has to be left, or may 
 
 
 class Flow(NamedTuple):
-    """What is left of a gradient at each distance d = 0, 1, ... from the output.
+    """Gradient norm at each distance d = 0, 1, ... from the output.
 
     norms      ‖∂L/∂s_{T-d}‖
     parts      the same of each part of the state by itself: h, and c where there is one
@@ -78,7 +78,7 @@ class GradientFlow(NamedTuple):
         }
 
     def lines(self) -> list[str]:
-        """What is left at some distances, and how far a thousandth of the gradient gets."""
+        """Norms at some distances, and how far a thousandth of the gradient gets."""
         last = len(self.flows[0].norms) - 1
         shown = [d for d in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if d < last] + [last]
         width = max(len(flow.name) for flow in self.flows)

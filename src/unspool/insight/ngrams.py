@@ -1,4 +1,4 @@
-"""What the filters of a convolutional classifier look for.
+"""N-grams that the filters of a convolutional classifier look for.
 
 In: a trained model and a corpus. Out: for each filter the n-grams of the corpus that it answers to
 most, and the class whose score it raises.
@@ -248,7 +248,7 @@ def _strongest(
 
 
 def _vectors(embedding: TokenEmbedding | OneHot, ids: Tensor) -> Tensor:
-    """What `WidthFilters` reads of one position: zeros where it is outside of the document."""
+    """Vectors that `WidthFilters` reads at one position: zeros outside of the document."""
     inside = ids != PAD_ID
     if isinstance(embedding, OneHot):
         return (ids + 1) * inside

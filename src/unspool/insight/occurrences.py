@@ -63,7 +63,7 @@ class _Query(NamedTuple):
     best: dict[tuple[str, str], Occurrence]
 
     def floor(self, top: int) -> float:
-        """What a new occurrence must be above."""
+        """Similarity that a new occurrence must exceed."""
         return min(o.similarity for o in self.best.values()) if len(self.best) == top else -np.inf
 
     def add(self, occurrence: Occurrence) -> None:

@@ -34,8 +34,7 @@ DELETIONS = 20_000  # tokens that are read again, with others left out, for one 
 
 
 class Deletion(NamedTuple):
-    """What is without a token: the probability of the answer, or the number that it is, and what is
-    most probable then."""
+    """Answer without a token: its probability or number, and the most probable answer then."""
 
     token: int
     answer_value: float
@@ -43,7 +42,7 @@ class Deletion(NamedTuple):
 
 
 class Saliency(NamedTuple):
-    """What the tokens contribute to one answer.
+    """Contributions of the tokens to one answer.
 
     asked        the token that the answer is of, or follows; "" where there is one answer for all
     answer_value what the model gives the answer: see `measure`
@@ -121,7 +120,7 @@ class Saliency(NamedTuple):
         return lines
 
     def account(self) -> str:
-        """How start and contributions make up the answer; "" where they do not."""
+        """Sum of start and contributions, written out; "" where it is not the answer."""
         if self.start is None:
             return ""
         contributed = float(self.values.sum())
@@ -147,7 +146,7 @@ def explain(
     method: str = "integrated",
     deletions: bool = True,
 ) -> Saliency:
-    """What the tokens contribute to an answer.
+    """Contributions of the tokens to an answer.
 
     step    of a tagger: the number of a word; of a language model: the token that the answer
              follows; of a translator: the number of a token that is written. None: the last one,
@@ -232,7 +231,7 @@ def integrated_gradients(reading: Reading, step: int, answer: int) -> Attributio
 
 
 def close_to(total: float) -> float:
-    """How far the sum of the contributions may be from what it should be."""
+    """Tolerance of the sum of the contributions."""
     return CLOSE * max(1.0, abs(total))
 
 
@@ -297,7 +296,7 @@ METHODS: dict[str, Callable[[Reading, int, int], Attribution]] = {
 def deleted(
     reading: Reading, step: int, answer: int, values: np.ndarray, size: int
 ) -> list[Deletion]:
-    """What becomes of an answer without each token: of a long text, of those that matter most.
+    """Answers without each token; for a long text, without those that matter most.
     `size` is the number of scores that one reading makes."""
     tokens, view = reading.removable(step), reading.answer
     most = max(1, DELETIONS // len(reading.input.tokens))

@@ -39,7 +39,7 @@ WINDOWED = re.compile(r"\bnetwork\.first\.")  # of `nn/text_window.py`
 
 
 class Recorded(NamedTuple):
-    """What passed one tap.
+    """Values of one tap.
 
     kind        a gate or state of a cell by its name (forget_gate, candidate, hidden_state, ...),
                 self_attention, causal_attention, cross_attention, alignment, pooling, features;
@@ -61,7 +61,7 @@ class Recorded(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Such as `encoder, layer 1, backwards: forget gate`."""
+        """Title, such as `encoder, layer 1, backwards: forget gate`."""
         layer = None if self.layer is None else f"layer {self.layer}"
         where = [self.part, layer, self.direction]
         return ", ".join(filter(None, where)) + ": " + self.kind.replace("_", " ")
@@ -152,7 +152,7 @@ class Trace(NamedTuple):
         }
 
     def window(self, numbers: int) -> int:
-        """How many tokens can be shown in full."""
+        """Number of tokens that can be shown in full."""
         longest = max(len(self.tokens), len(self.written), 1)
         fits = longest
         while fits > LEAST and self._cost(fits) > numbers:
@@ -160,7 +160,7 @@ class Trace(NamedTuple):
         return fits
 
     def units(self, numbers: int, window: int) -> int | None:
-        """How many units an array can be shown with; None: all."""
+        """Number of units that an array can be shown with; None: all."""
         widths = [a.values.shape[-1] for a in self.arrays if a.axes[-1] == "unit"]
         if not widths or self._cost(window) <= numbers:
             return None
@@ -235,7 +235,7 @@ def trace_reading(reading: Reading, task: Task, model: nn.Module, *, top: int = 
 
 
 def choices(reading: Reading, scores: Tensor, *, top: int) -> list[Choice]:
-    """What the model answers at each step, from scores (P, C)."""
+    """Answer of the model at each step, from scores (P, C)."""
     view = reading.answer
     p = view.values(scores)
     best = p.topk(min(top, p.shape[1]), 1)
@@ -256,7 +256,7 @@ def choices(reading: Reading, scores: Tensor, *, top: int) -> list[Choice]:
 
 
 def _recorded(model: nn.Module, path: str, passed: TapTrace, reading: Reading) -> Recorded | None:
-    """What passed a tap, for the one input: (..., tokens, ...) without the batch."""
+    """Values of a tap for the one input: (..., tokens, ...) without the batch."""
     owner, _, name = path.rpartition(".")
     part = "decoder" if path.startswith("decoder.") else "encoder"
     axis = "written" if part == "decoder" else "read"

@@ -98,7 +98,7 @@ def _about_me() -> bytes:
 
 
 def _holder(path: Path) -> dict[str, object]:
-    """What the file says; {} where it says nothing, as just after it was made."""
+    """Content of the lock file; {} where it is empty, as just after it was made."""
     try:
         record = parse_json(read_regular(path, most=4096))
         return {name: record[name] for name in ("pid", "host", "since")}

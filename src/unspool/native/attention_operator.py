@@ -73,7 +73,7 @@ class AttentionGradients(NamedTuple):
 
 
 class SavedLayer(NamedTuple):
-    """What a layer leaves, for its gradient too; empty where that does not need it."""
+    """Outputs of a layer and what its gradient needs; empty where it is not needed."""
 
     x: Tensor  # (N, I); empty: the states below, as they are
     h: Tensor  # (N, H)
@@ -84,7 +84,7 @@ class SavedLayer(NamedTuple):
 
 
 class AttentionSaved(NamedTuple):
-    """What the operator returns before its layers."""
+    """Outputs of the operator that precede those of its layers."""
 
     output: Tensor  # (N, H)
     context: Tensor  # (N, D)
@@ -144,7 +144,7 @@ def inputs_of(k: int, layers: list[SavedLayer], half: bool) -> Tensor:
 def memory_arrays(
     inputs: AttentionInputs, kept: AttentionSaved, layers: list[SavedLayer]
 ) -> dict[str, Tensor]:
-    """What both passes read, by the names in cpp/attention_decoding.cpp."""
+    """Arrays that both passes read, by their names in cpp/attention_decoding.cpp."""
     names = ("keys", "values", "positions", "counts", "sources", "W_q", "v", "W_c", "mask")
     covered = {"w_k": inputs.w_k, "coverage": kept.coverage} if inputs.w_k.numel() else {}
     return {name: getattr(inputs, name) for name in names} | covered | {

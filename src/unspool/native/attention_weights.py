@@ -1,4 +1,4 @@
-"""What recurrent decoders with attention read: a memory and weights, padded for the native kernels.
+"""Memory and weights of recurrent decoders with attention, padded for the native kernels.
 
 In: a memory, the weights of a decoder. Out: a `Source`, and `PaddedWeights`. Training
 (`attention_decoder.py`) and search (`recurrent_search.py`) both begin here.
@@ -66,7 +66,7 @@ class DecoderWeights(NamedTuple):
 
 
 class Pads(NamedTuple):
-    """What is added to sizes so that they are multiples of what the kernels take."""
+    """Padding that makes sizes multiples of the kernels' tile."""
 
     hidden: int
     token: int
@@ -127,5 +127,5 @@ def pad_parts(W: Tensor, first: int, pad: int, other: int) -> Tensor:
 
 
 def laid_out(x: Tensor, *pad: int) -> Tensor:
-    """As the kernels take it."""
+    """Array in the layout of the kernels."""
     return padded(x.float(), pad).contiguous()

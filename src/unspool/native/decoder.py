@@ -31,7 +31,7 @@ class DecoderShape(NamedTuple):
 
 
 class CrossMemory(NamedTuple):
-    """What the sequences were made to translate: of each layer keys and values (B, S, 2 E)."""
+    """Memory of the sources: keys and values (B, S, 2 E) of each layer."""
 
     keys_values: tuple[Tensor, ...]
     keep: Tensor  # (B, S) bool

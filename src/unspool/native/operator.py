@@ -76,8 +76,8 @@ class Gradients(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What the operator returns for a direction; from `gates` on it is for the gradient, and empty
-    where it does not need them."""
+    """Outputs of one direction; `gates` and what follows serve the gradient, and are empty without
+    one."""
 
     h: Tensor  # (N, H)
     h_end: Tensor  # (B, H)

@@ -28,7 +28,7 @@ FEW = 8  # sequences, up to which a single step reads the weights as they are
 
 
 class KernelWeights(NamedTuple):
-    """What a cell gives to the kernel `kind`: weights, None where it has none.
+    """Weights of a cell for the kernel `kind`; None where it has none.
 
     extra     peephole: P_i, P_f, P_o (3·H), peephole_full (3·H, H); gru_after: b_hn (H)
     update_new  GRUs: the update gate z multiplies the candidate, not the old state

@@ -59,7 +59,7 @@ def outer(d: Tensor, x: Tensor) -> Tensor:
 
 
 class PackedSteps:
-    """Where packed sequences begin and end."""
+    """First and last rows of packed sequences."""
 
     def __init__(self, offsets: Tensor) -> None:
         self.offsets = offsets

@@ -37,7 +37,7 @@ class AttentionOutput(NamedTuple):
 
 
 class Readers(NamedTuple):
-    """Which memory each of R rows reads, and its rank among its at most `most` readers."""
+    """Memory of each of R rows, and the row's rank among its at most `most` readers."""
 
     memory: Tensor  # (R,) sorted
     rank: Tensor  # (R,)
@@ -84,7 +84,7 @@ class Memory(NamedTuple):
         return joined.flatten(1, 2)
 
     def part(self, y: Tensor) -> Tensor:
-        """What `join` made of rows, (B, most · T, ...) -> (R, T, ...)."""
+        """Inverse of `join`: (B, most · T, ...) -> (R, T, ...)."""
         if self.readers is None:
             return y
         memory, rank, most = self.readers
@@ -122,7 +122,7 @@ class Attention(nn.Module, ABC):
         return self.read(query, self.prepare(memory, keep))
 
     def prepare(self, memory: Tensor, keep: Tensor | None = None) -> Memory:
-        """What every `read` of this memory (B, S, D_m) needs."""
+        """Precompute what every `read` of this memory (B, S, D_m) needs."""
         if memory.dim() != 3 or memory.shape[-1] != self.memory:
             shape = tuple(memory.shape)
             raise ValueError(

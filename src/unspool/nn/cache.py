@@ -1,4 +1,4 @@
-"""What attention remembers of the steps it has read, for decoding step by step.
+"""Keys and values of the steps read so far, for decoding step by step.
 
 In: the keys and values (B, A, T, d) of new steps. Out: a new cache; the old one stays as it was, so
 that a search may go on from it in several ways.

@@ -36,7 +36,7 @@ def number_tokens(ids: Tensor, vocab: int) -> Copies:
 
 
 class CopyTable(NamedTuple):
-    """What each of R rows may copy, ready for a search.
+    """Tokens that each of R rows may copy, ready for a search.
 
     ids     (R, S) tokens of the extended vocabulary
     slots   (R, S) where the same token stands first
@@ -141,7 +141,7 @@ class CopyOutput(TokenOutput):
 
 
 class Copied(NamedTuple):
-    """How much attention goes to copies of each of N targets.
+    """Attention mass on copies of each of N targets.
 
     mass    (N,) Σ_{j: x_j = y} α_j
     there   (N,) whether the source has the target
@@ -161,7 +161,7 @@ class Copied(NamedTuple):
 
 
 class CopyShares(NamedTuple):
-    """Where each of T written tokens comes from.
+    """Source of each of T written tokens.
 
     gate      (T,) p_gen
     copied    (T,) the probability that it was copied, given that it was written

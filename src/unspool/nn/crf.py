@@ -30,8 +30,7 @@ TINY = 1e-300
 
 
 class Allowed(NamedTuple):
-    """Which of C tags may follow which (C, C), and which may begin or end a sequence, (C,)
-    each; boolean."""
+    """Allowed transitions (C, C), and tags that may begin or end a sequence, (C,) each; boolean."""
 
     transitions: Tensor
     start: Tensor
@@ -50,7 +49,7 @@ class SpanScores(NamedTuple):
 
 
 class TagOutput(nn.Module, ABC):
-    """What follows from scores (B, T, C). Padding has no part in it."""
+    """Quantities computed from scores (B, T, C); padding is ignored."""
 
     def forward(self, x: Tensor) -> Tensor:
         """The scores themselves; the other methods choose from them."""
@@ -66,7 +65,7 @@ class TagOutput(nn.Module, ABC):
 
     @abstractmethod
     def span_scores(self, x: Tensor, tags: Tensor, lengths: Tensor) -> SpanScores:
-        """What the probability of any span of tags (B, T) is computed from."""
+        """Terms from which the probability of any span of tags (B, T) is computed."""
 
     @abstractmethod
     def streaming_unsupported_reason(self) -> str | None:

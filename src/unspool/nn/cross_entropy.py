@@ -117,7 +117,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
 
 class _LinearMixture(torch.autograd.Function):
-    """As `_LinearCrossEntropy`, where a softmax gives a part of each probability alone. With
+    """Like `_LinearCrossEntropy`, where the softmax gives only a part of each probability. With
     r = exp(log_gen) p(y) / (exp(log_gen) p(y) + exp(log_copy)), the share of the softmax, the
     gradient by its logits is r times that of the cross-entropy."""
 

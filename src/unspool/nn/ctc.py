@@ -73,8 +73,7 @@ class StepSpan(NamedTuple):
 
 
 def align(log_p: Tensor, target: list[int]) -> list[StepSpan]:
-    """Where each token of a text stands on its most probable path; (T, V). There must be enough
-    steps for it."""
+    """Steps of each token of a text on its most probable path; (T, V), with enough steps for it."""
     states = with_blanks(torch.tensor(target, dtype=torch.int64))
     scores = log_p.double().cpu()[:, states]  # (T, N)
     n, steps = len(states), len(scores)

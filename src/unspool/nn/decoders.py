@@ -107,7 +107,7 @@ class Decoder(nn.Module, ABC):
         return self.output.copy_token_losses(real.vectors, real.ids, real.copied)
 
     def _real(self, targets: Targets, encoded: Encoded | None) -> RealTargets:
-        """What the output layer sees before each target token: padding is left out."""
+        """Inputs of the output layer before each target token, without padding."""
         ids, lengths = targets.ids[:, 1:].contiguous(), targets.lengths - 1
         read = targets.ids if targets.read is None else targets.read
         vectors, alignment = self.read(read[:, :-1].contiguous(), encoded, lengths=lengths)
@@ -130,7 +130,7 @@ class Decoder(nn.Module, ABC):
         return encoded.copies
 
     def copy_table(self, encoded: Encoded | None) -> CopyTable | None:
-        """What a search may copy; None where the decoder does not."""
+        """Tokens that a search may copy; None for a decoder that does not copy."""
         if not isinstance(self.output, CopyOutput):
             return None
         copies = self.copies(encoded)

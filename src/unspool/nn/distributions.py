@@ -1,4 +1,4 @@
-"""What a model knows of a number that is yet to come: one value, quantiles, or a distribution.
+"""Predictive distributions of a future number: a point, quantiles, or a parametric distribution.
 
 An `Uncertain` turns the outputs of a network, P numbers for each value to predict, into a loss and
 into what is reported: a single best value, quantiles, samples. All shapes are (..., P) -> (...).

@@ -136,7 +136,7 @@ class ProjectedStack(nn.Module):
 
 
 class ElmoOutput(NamedTuple):
-    """What L layers of each direction have of each word: h_0, the same in both, and h_1 .. h_L."""
+    """Vectors of each word in L layers of each direction: h_0, the same in both, and h_1 .. h_L."""
 
     words: Tensor  # (B, T, P)
     forwards: list[Tensor]  # L times (B, T, P); at step t after reading the words up to t
@@ -181,7 +181,7 @@ class Elmo(nn.Module):
 
 
 class Mix(nn.Module):
-    """What a task makes of the layers (Peters et al. 2018, equation 1), with s learnt and γ too.
+    """Weighted sum of the layers (Peters et al. 2018, equation 1); s and γ are learnt.
 
     v_t = γ Σ_j s_j norm(h_{t,j}),        s = softmax(w)
 
@@ -230,7 +230,7 @@ class Contextual(nn.Module):
         return "its contextual vectors are read in both directions"
 
     def train(self, mode: bool = True) -> Contextual:
-        """What does not learn has no dropout either."""
+        """Keep frozen layers in evaluation mode: no dropout."""
         super().train(mode)
         self.elmo.train(mode and self.tuned)
         return self
@@ -260,7 +260,7 @@ class ElmoModel(nn.Module):
     def read(
         self, words: Tensor, spellings: Tensor, sizes: Tensor, indices: Tensor, lengths: Tensor
     ) -> tuple[Predicted, Predicted]:
-        """What the forward and the backward model have to predict, and from what: the ids of the
+        """Targets of the forward and the backward model, and their inputs: the ids of the
         words (B, T + 2) in their frame; then what an `Elmo` reads."""
         read = self.encoder(spellings, sizes, indices, lengths)
         keep = keep_mask(lengths + 1, words.shape[1] - 1)  # (B, T + 1)

@@ -17,7 +17,7 @@ from unspool.nn.pairs import Between, SegmentVectors
 
 
 class Copies(NamedTuple):
-    """What a decoder that copies would write for each step of a source.
+    """Token that a copying decoder would write for each step of a source.
 
     ids    (B, S): tokens of the decoder's vocabulary; beyond it, a number for each other token
     size   of the vocabulary with those beyond it; None: the numbers are not consecutive
@@ -28,7 +28,7 @@ class Copies(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """What an encoder has read.
+    """Output of an encoder.
 
     outputs   (B, S, D), zeros at padding: the memory of a decoder
     lengths   (B,) on the CPU, None where all S steps are real

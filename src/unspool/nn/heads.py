@@ -153,7 +153,7 @@ class TokenOutput(nn.Module):
         return linear_token_losses(h.flatten(0, -2), V, self.b, targets.flatten()).view_as(targets)
 
     def _inputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        """What is multiplied: h or Q h, and V or the embedding's matrix."""
+        """Factors of the product: h or Q h, and V or the embedding's matrix."""
         return (h if self.Q is None else F.linear(h, self.Q)), self.matrix()
 
     def folded(self) -> tuple[Tensor, Tensor]:

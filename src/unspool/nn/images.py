@@ -20,7 +20,7 @@ from unspool.nn.masks import keep_mask
 
 
 class Patches(NamedTuple):
-    """How an image of a height and C colours is cut into patches."""
+    """Patch grid of an image with a height and C colours."""
 
     image_height: int
     colours: int
@@ -40,7 +40,7 @@ class Patches(NamedTuple):
 
 
 class Augmentation(NamedTuple):
-    """How images are changed in training.
+    """Augmentation of training images.
 
     flip     share of them that are mirrored left to right
     crop     by which share of its sides an image is shifted at most; what is then missing is 0

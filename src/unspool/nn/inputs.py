@@ -184,8 +184,8 @@ class TokenInput(InputLayer):
 
 
 class Masks(NamedTuple):
-    """How many stretches are hidden, and the largest as a share of all; and the largest share by
-    which bands are moved."""
+    """Number of masked stretches, the largest as a share of all, and the largest share by which
+    bands are shifted."""
 
     times: int = 0
     time: float = 0.05
@@ -199,7 +199,7 @@ class Masks(NamedTuple):
 
 
 class Augment(nn.Module, ABC):
-    """What changes values in training, and never otherwise."""
+    """Augmentation: changes values in training only."""
 
     @abstractmethod
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:

@@ -81,7 +81,7 @@ def _with_ones(v: Tensor) -> Tensor:
 
 
 def _divide(y: Tensor) -> Tensor:
-    """What φ(q) made of [S, z] (..., d + 1) -> (..., d); zeros where nothing was seen."""
+    """φ(q) [S, z] (..., d + 1) over its last column -> (..., d); zeros where nothing was seen."""
     above, below = y[..., :-1], y[..., -1:]
     return above / below.masked_fill(below == 0, 1)
 

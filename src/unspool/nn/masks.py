@@ -47,7 +47,7 @@ def causal_mask(steps: int, *, device: torch.device | None = None) -> Tensor:
 def visible(
     q: Tensor, k: Tensor, keep: Tensor | None, *, causal: bool, window: int | None = None
 ) -> Tensor | None:
-    """Which keys each query sees, (B or 1, 1, T or 1, S); None: all of them."""
+    """Keys visible to each query, (B or 1, 1, T or 1, S); None: all of them."""
     T, S = q.shape[2], k.shape[2]
     mask = keep
     if keep is not None:
@@ -67,7 +67,7 @@ def at_last(x: Tensor, lengths: Tensor) -> Tensor:
 
 
 def true_rows(mask: Tensor, device: torch.device) -> Tensor:
-    """Where a mask (N,) on the CPU is True, as indices on a device."""
+    """Indices, on a device, of the True entries of a mask (N,) on the CPU."""
     return mask.nonzero().flatten().to(device)
 
 

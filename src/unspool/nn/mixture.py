@@ -1,4 +1,4 @@
-"""Where a pen goes next: a mixture density output (Bishop 1994) as of Graves (2013).
+"""Next move of a pen: a mixture density output (Bishop 1994) as in Graves (2013).
 
 In: the vectors of a network (..., H). Out: a `PenMixture`, of the next move (x, y) as M Gaussians
 with correlation, and of whether the pen is lifted after it, and if so, whether that is the end.
@@ -30,7 +30,7 @@ STEEPEST = 3.0  # |a|: correlations up to 0.995
 
 
 class Move(NamedTuple):
-    """Where the pen has gone.
+    """Move of the pen.
 
     xy    (..., 2) in standard deviations
     up    (...) 1 where the pen is lifted

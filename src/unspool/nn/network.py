@@ -43,7 +43,7 @@ class NetworkOutput(NamedTuple):
 
 
 class NextSteps(NamedTuple):
-    """What a model gives for the next steps of a sequence, and what it goes on from."""
+    """Scores of the next steps of a sequence, and the state to continue from."""
 
     scores: Tensor
     carried: Any

@@ -22,7 +22,7 @@ from unspool.nn.masks import keep_mask, zero_padding
 
 
 class Packing(NamedTuple):
-    """Where everything is. `rows` and `order` are None where nothing has moved."""
+    """Index of packed rows; `rows` and `order` are None where nothing moved."""
 
     batch: int
     steps: int
@@ -73,7 +73,7 @@ class Packing(NamedTuple):
         return put_rows(x, self.rows, self.batch * self.steps).unflatten(0, shape)
 
     def runs(self) -> Iterator[tuple[int, int]]:
-        """By sequence: (how many, how long) for neighbours of the same length; empty ones have no
+        """Run lengths: (count, length) of neighbours of equal length; empty sequences have no
         rows and are left out."""
         for length, same in groupby(self.offsets.diff().tolist()):
             if length:

@@ -44,7 +44,7 @@ def take_apart(x: Tensor, lengths: Tensor | None, firsts: Tensor) -> tuple[Side,
 
 
 def put_together(first: Tensor, second: Tensor, firsts: Tensor, steps: int) -> Tensor:
-    """What `take_apart` gave, (B, S, D) each -> (B, T, D); what stands at padding is not real."""
+    """Inverse of `take_apart`: (B, S, D) each -> (B, T, D); padding holds arbitrary values."""
     t = torch.arange(steps)
     size = first.shape[1]
     index = torch.where(t < firsts[:, None], t, size + t - firsts[:, None])  # (B, T)
@@ -123,7 +123,7 @@ class Between(nn.Module, ABC):
 
 
 def read_apart(network: Network, x: Tensor, lengths: Tensor | None, firsts: Tensor) -> Tensor:
-    """What a network gives for each text by itself, in one sequence again: (B, T, D)."""
+    """Run a network on each text by itself, and join the outputs again: (B, T, D)."""
     first, second = (
         network(side.x, None if bool((side.lengths == side.x.shape[1]).all()) else side.lengths)
         for side in take_apart(x, lengths, firsts)

@@ -42,7 +42,7 @@ DECODER_ATTENTIONS: tuple[DecoderAttention, ...] = (
 
 
 class RecurrentDecoderState(NamedTuple):
-    """What a `RecurrentDecoder` knows after some steps.
+    """State of a `RecurrentDecoder` after some steps.
 
     cells      s_t of each layer
     memory     what is attended to; None without attention
@@ -292,7 +292,7 @@ class RecurrentDecoder(Decoder):
         )
 
     def native_weights(self) -> DecoderWeights:
-        """As the kernels take them."""
+        """Weights in the layout of the kernels."""
         attention, W_q, b_q, v, w_k = self.attention, None, None, None, None
         if isinstance(attention, Additive):
             W_q, b_q, v = attention.W.weight, attention.W.bias, attention.v.weight[0]
@@ -340,8 +340,7 @@ class RecurrentDecoder(Decoder):
         return h, RecurrentDecoderState(cells, memory, vector, alignment, coverage, state.table)
 
     def _mask(self, *shape: int, module: Dropout | None = None) -> Tensor | None:
-        """What dropout multiplies (..., H) with, the same for the loop and the kernels; None: it
-        does nothing."""
+        """Dropout mask (..., H), the same for the loop and the kernels; None: no dropout."""
         dropout = module or self.dropout
         if not (dropout.training and dropout.p):
             return None
@@ -362,7 +361,7 @@ class RecurrentDecoder(Decoder):
         )
 
     def describe(self) -> str:
-        """What it adds to its cells, which describe themselves."""
+        """Description of what the decoder adds to its cells."""
         attention = "no attention" if self.attention is None else self.attention.describe()
         feeding = ", input feeding" if self.input_feeding else ""
         gate = ", a gate β" if self.beta is not None else ""

@@ -101,7 +101,7 @@ def steppers_for(
 def run_single_step(
     steppers: list[list[Stepper]], x: Tensor, state: RecurrentState
 ) -> NetworkOutput:
-    """What `unroll` gives for T = 1, without all that a sequence needs around its kernel."""
+    """Result of `unroll` for T = 1, without the overhead of a sequence around its kernel."""
     x = x[:, 0].contiguous()
     final = []
     for layer, start in zip(steppers, state):
@@ -143,7 +143,7 @@ def unroll(
 def run_sequence(
     cell: Cell, x: Tensor, lengths: Tensor | None, state: State, *, backwards: bool = False
 ) -> tuple[Tensor, State]:
-    """What `unroll` gives, by the cell's `sequence`."""
+    """Result of `unroll`, by the cell's `sequence`."""
     outputs, final = cell.sequence(reverse(x, lengths) if backwards else x, lengths, state)
     outputs = reverse(outputs, lengths) if backwards else outputs
     if lengths is not None:
@@ -154,7 +154,7 @@ def run_sequence(
 def run_native(
     kernel_weights: list[KernelWeights], x: Tensor, packing: Packing, states: tuple[State, ...]
 ) -> tuple[Tensor, tuple[State, ...]]:
-    """What `unroll` gives for all directions of a layer, packed: x (N, I) -> (N, D·H)."""
+    """Result of `unroll` for all directions of a layer, packed: x (N, I) -> (N, D·H)."""
     directions = [
         recurrence.Direction(weights, tuple(map(packing.sort, state)), reverse=d == 1)
         for d, (weights, state) in enumerate(zip(kernel_weights, states))

@@ -49,7 +49,7 @@ def recorded() -> Mapping[Tap, Passed]:
 
 
 class TapTrace(Mapping[str, Tensor]):
-    """What passed the recorded taps: `trace[path]` is the value of the latest pass.
+    """Values of the recorded taps: `trace[path]` is that of the latest pass.
 
     A tap inside a cell is passed once a time step; its value is stacked to (B, T, ...). In time
     steps beyond a sequence's length it holds whatever the equations gave there: mask it.

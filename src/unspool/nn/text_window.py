@@ -31,7 +31,7 @@ SLOW = 20  # points of a character, to begin with
 
 
 class WindowText(NamedTuple):
-    """What is to be written: B texts of U characters at most, the last one a mark of the end.
+    """Text to write: B texts of at most U characters, the last one an end mark.
 
     ids      (B, U)
     lengths  (B,) on the CPU
@@ -45,7 +45,7 @@ class WindowText(NamedTuple):
 
 
 class WindowState(NamedTuple):
-    """Where the window is: its Gaussians (B, K), and the text that it moves over."""
+    """Position of the window: its Gaussians (B, K), and the text that it moves over."""
 
     alpha: Tensor
     beta: Tensor

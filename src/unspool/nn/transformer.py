@@ -23,8 +23,8 @@ from unspool.nn.transformer_blocks import DecoderBlock, EncoderBlock, Transforme
 
 
 class Stack(Network):
-    """What encoder and decoder have in common: positions and dropout before the blocks, a last
-    normalisation after them."""
+    """Base of encoder and decoder: positions and dropout before the blocks, a last normalisation
+    after them."""
 
     def __init__(self, options: TransformerOptions, layers: nn.ModuleList) -> None:
         super().__init__()

@@ -49,7 +49,7 @@ FEED_FORWARDS: dict[str, Activation] = {
 
 @dataclass(frozen=True)
 class TransformerOptions:
-    """What a Transformer is built from.
+    """Hyperparameters of a Transformer.
 
     width              E, the size of the vectors
     heads              of each attention; they divide the width
@@ -89,7 +89,7 @@ class TransformerOptions:
 
     @property
     def scale(self) -> float:
-        """What the rows of the embedding are multiplied by."""
+        """Factor of the embedding's rows."""
         return math.sqrt(self.width) if self.positions == "sinusoidal" else 1.0
 
     @property

@@ -48,7 +48,7 @@ Answer = Callable[[Subject, Query], dict[str, Any]]
 
 
 def about(subject: Subject, query: Query) -> dict[str, Any]:
-    """What the page is of, and which views there are."""
+    """Subject of the page, and its views."""
     task, model = subject.task, subject.model
     return {
         "version": __version__,
@@ -71,8 +71,8 @@ def about(subject: Subject, query: Query) -> dict[str, Any]:
 
 @torch.no_grad()
 def answer_text(subject: Subject, query: Query) -> dict[str, Any]:
-    """What the model answers to the text as a whole; what the data say of it, where it is one of
-    the run's examples; and its words that are not in the vocabulary."""
+    """Answer of the model to the text as a whole; its truth, where it is one of the run's examples;
+    and its words that are not in the vocabulary."""
     reading = subject.read(query["text"])
     known = subject.known(query["text"])
     return {
@@ -89,8 +89,8 @@ def reduces(subject: Subject) -> bool:
 
 
 def ngrams(subject: Subject, query: Query) -> dict[str, Any]:
-    """What the filters of a cnn answer to in the text, and where the page was opened with a corpus,
-    in that."""
+    """N-grams that activate the filters of a CNN in the text, and in the corpus where the page was
+    opened with one."""
     model = subject.trained
     convolution = first_convolution(model)
     if not subject.task.reads_tokens:
@@ -114,7 +114,7 @@ def ngrams(subject: Subject, query: Query) -> dict[str, Any]:
 
 @torch.no_grad()
 def positions(subject: Subject, query: Query) -> dict[str, Any]:
-    """How a model knows the position of a token: a vector for each of the first positions.
+    """Positional encoding: a vector for each of the first positions.
 
     Of rotary positions, which are no vectors but turn them: what becomes of (1, 0, 1, 0, ...). A
     model without positions has the sinusoidal ones for its answer, marked as not its own. Of a
@@ -144,7 +144,7 @@ def vectors(layer: Sinusoidal | Learned | Rotary | MemoryHops, length: int) -> T
 
 
 def gradients(subject: Subject, query: Query) -> dict[str, Any]:
-    """What is left of a gradient at each distance from the output, for the cell of the run and for
+    """Gradient norm at each distance from the output, for the cell of the run and for
     fresh ones, all of which read the text, or without one random tokens over `distance` steps."""
     reading = subject.read(query["text"]) if query["text"] else None
     distance = query.number("distance", least=1, most=FURTHEST)
@@ -197,7 +197,7 @@ def trace(subject: Subject, query: Query) -> dict[str, Any]:
 
 
 def saliency(subject: Subject, query: Query) -> dict[str, Any]:
-    """What each token contributes to an answer, `step` counted from 0; "": as a reading does."""
+    """Contribution of each token to an answer, `step` counted from 0; "": the reading's default."""
     reading = subject.read(query["text"])
     explained = explain(
         reading,
@@ -209,8 +209,8 @@ def saliency(subject: Subject, query: Query) -> dict[str, Any]:
 
 
 def training(subject: Subject, query: Query) -> dict[str, Any]:
-    """How a run learnt, or is learning: the records of metrics.jsonl, thinned where they are many,
-    and whether it still grows."""
+    """Learning curve of a finished or running training: the records of metrics.jsonl, thinned where
+    they are many, and whether it still grows."""
     records = read_log(subject.log)
     return {
         "metric": f"valid_{subject.task.metric}",
@@ -315,7 +315,7 @@ def answer(subject: Subject, name: str, parameters: Mapping[str, str]) -> dict[s
 
 
 def encoded(value: Any) -> bytes:
-    """As JSON, in which what is not finite is null."""
+    """JSON in which numbers that are not finite are null."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:

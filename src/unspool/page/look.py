@@ -19,7 +19,7 @@ HEIGHT = 720  # pixels of a notebook's cell
 
 
 class LookPage:
-    """What a model does with a text, as a page.
+    """Page of a model reading a text.
 
     text   of a model of series a recording or an array, of sound also the name of a file or a pair
            of samples and their rate; or the number of an example; None: the first example

@@ -1,4 +1,4 @@
-"""What the page shows of sound, images, videos, handwriting and music."""
+"""Answers of the page about sound, images, videos, handwriting and music."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pixel_contributions(reading: Any, step: int, answer: int) -> np.ndarray:
 
 @torch.no_grad()
 def hidden_patches(reading: Any, step: int, answer: int) -> Hidden:
-    """What becomes of the answer where each patch has the mean colour."""
+    """Answers with each patch replaced by the mean colour."""
     field = reading.task.input_field
     height, width = field.source.pixel_values(reading.input.vectors).shape[1:]
     side = -(-max(height, width) // field.source.patches_across)
@@ -70,7 +70,7 @@ FLOOR = 1e-4  # probability at which the colours of a lattice begin
 
 
 def sound(subject: Subject, query: Query) -> dict[str, Any]:
-    """What is to be heard, as a WAV file in base64; "" of frames alone, which an older run kept."""
+    """Sound as a WAV file in base64; "" for frames alone, which an older run kept."""
     if not plays(subject):
         raise ConfigError("the model reads no sound", where=subject.path)
     item = subject.item(query["text"])

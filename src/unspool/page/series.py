@@ -25,8 +25,8 @@ ATTENTION = ("self_attention", "causal_attention", "pooling")
 
 
 def shown_input(subject: Subject, query: Query) -> dict[str, Any]:
-    """What is drawn of a series, and where its steps have labels, those of the data and of the
-    model, which reads it up to step `read`."""
+    """Curves of a series; where its steps have labels, those of the data and of the model, which
+    reads it up to step `read`."""
     if subject.task.reads_tokens:
         raise ConfigError("the model reads texts, of which nothing is drawn")
     field, known = subject.task.input_field, subject.known(query["text"])
@@ -91,7 +91,7 @@ def pooled(array: Recorded, first: int, groups: list[tuple[int, int]]) -> np.nda
 
 
 def chosen(subject: Subject, query: Query) -> dict[str, Any]:
-    """What the model answers at each step, or to all, with what else it thought of."""
+    """Answer of the model at each step, or to all, with its alternatives."""
     reading = subject.read(query["text"])
     with torch.no_grad():
         answers = choices(reading, reading.run()[0], top=TOP)
@@ -151,7 +151,7 @@ def limits(values: np.ndarray) -> list[float | None]:
 
 
 def reasons(subject: Subject, query: Query) -> dict[str, Any]:
-    """What each past step contributed to the value at a step ahead, `step` from 1."""
+    """Contribution of each past step to the value at a step ahead, `step` from 1."""
     field = forecasting(subject).input_field
     target = query.number("target", most=len(field.targets) - 1)
     step = query.number("step", least=1, most=field.horizon)

@@ -297,7 +297,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # the page no longer waits
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the library refuses: other methods, addresses that are too long."""
+        """Reply to what the library refuses: other methods, addresses that are too long."""
         self.close_connection = True
         if code == 501:
             self.send(failure(405, "this page is only read"))

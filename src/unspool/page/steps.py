@@ -102,7 +102,7 @@ def steps(subject: Subject, query: Query) -> dict[str, Any]:
 
 
 def chosen_layer(trace: Trace, query: Query) -> list[Recorded]:
-    """What was recorded of the layer and direction that the query asks for; without a part, of the
+    """Recorded arrays of the layer and direction that the query names; without a part, those of the
     encoder, or of the decoder where nothing else is recurrent."""
     layers = {arrays[0].title.partition(":")[0]: arrays for arrays in layers_of(trace)}
     decodes = all(name.startswith("decoder") for name in layers)
@@ -146,7 +146,7 @@ def in_order(
 
 
 def letter(cell: Cell, kind: str) -> str:
-    """What the docstring of the cell calls it."""
+    """Letter of it in the docstring of the cell."""
     if isinstance(cell, GRU) and kind == "candidate":
         return "n"
     normalised = isinstance(cell, MinLSTM) and kind in ("input_gate", "forget_gate")

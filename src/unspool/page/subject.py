@@ -1,4 +1,4 @@
-"""What a page shows, and what is asked of it.
+"""Subject of a page, and the queries to it.
 
 A run folder in, a `Subject` out: its task, model, log and an example. The parameters that stand in
 an address in, a `Query` out: every parameter of an answer, those left out at their default; one
@@ -47,7 +47,7 @@ class Subject(NamedTuple):
 
     @property
     def example(self) -> str:
-        """What to begin with: a text, or the number of an example."""
+        """First input of the page: a text, or the number of an example."""
         if not self.examples:
             return ""
         return self.examples[0].text if self.task.reads_tokens else "1"
@@ -71,7 +71,7 @@ class Subject(NamedTuple):
         return self.examples[number - 1] if 0 < number <= len(self.examples) else None
 
     def item(self, text: str) -> Any:
-        """What a question is about, as the task reads it: a text, or what JSON says."""
+        """Input of a query as the task reads it: a text, or a value from JSON."""
         if self.task.reads_tokens:
             return text
         if not text.strip():
@@ -103,7 +103,7 @@ class Subject(NamedTuple):
         return self.task.reading(self.trained, self.item(text))
 
     def input(self) -> dict[str, Any]:
-        """What is read, and how it is shown; of all but texts the examples by name."""
+        """Kind of input and how it is shown; for all but texts, the examples by name."""
         field = self.task.input_field
         if self.task.reads_tokens:
             return {"shown_as": "tokens", "unit": field.step_noun, "sides": list(field.sides)}
@@ -140,7 +140,7 @@ def subject_of(folder: RunFolder, task: Task, model: nn.Module) -> Subject:
 
 
 def example_name(field: Any, example: Example) -> str:
-    """What a list calls an example that is no text."""
+    """Name of an example that is not a text."""
     item = field.from_json(json.loads(example.text), "the example")
     name = item.name.rpartition("/")[2]  # of a file without its folder
     truth = example.truth or getattr(item, "text", "")

@@ -52,7 +52,7 @@ MAXOUT = "pq"  # the two affine pieces of Elman's cell with activation="maxout"
 
 @contextmanager
 def watched(model: nn.Module) -> Iterator[dict[str, list[tuple[Tensor, State]]]]:
-    """What each cell of the model is given at each step of this block, by its path: (u_t, s_{t-1}).
+    """Inputs (u_t, s_{t-1}) of each cell of the model at each step of this block, by its path.
 
     Only of cells with a recorded tap, whose `step` is called for every step.
     """

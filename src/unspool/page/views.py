@@ -55,7 +55,7 @@ def is_recurrent(subject: Subject) -> bool:
 
 
 def attends(subject: Subject) -> bool:
-    """Where a decoder looks at what is no text, other views have."""
+    """Whether attention is shown here; other views show a decoder that reads anything but text."""
     paths = taps_of(subject, ".weights", ".alignment")
     if subject.task.reads_tokens:
         return bool(paths)

@@ -33,7 +33,7 @@ class NextScores(Protocol):
 
 
 class CtcText(NamedTuple):
-    """What was found.
+    """Hypothesis of a CTC search.
 
     ids       the tokens
     log_p     ln p of the text, as far as its paths were in the beam
@@ -91,7 +91,7 @@ class Prefixes(NamedTuple):
         return torch.logaddexp(self.blank, self.token)
 
     def continued(self, p: Tensor) -> Continued:
-        """By one step with the log probabilities p (B, V)."""
+        """Extend by one step with the log probabilities p (B, V)."""
         beam = self.last.shape[1]
         total = self.total()
         stay_blank = total + p[:, BLANK, None]
@@ -113,8 +113,8 @@ class Prefixes(NamedTuple):
     def chosen(
         self, after: Continued, slot: Tensor, grown: Tensor, new: Tensor, language: Tensor
     ) -> Prefixes:
-        """Those of the slots (B, K), some of which have grown by the token `new` (B, K), to which
-        the language model gives `language` (B, K)."""
+        """Prefixes of the slots (B, K), some extended by the token `new` (B, K), to which the
+        language model gives `language` (B, K)."""
         rows = torch.arange(len(slot))[:, None]
         before = self.key[rows, slot]
         return Prefixes(

@@ -10,7 +10,7 @@ LARGE = 1024  # scores of a row from which on blocks are worth it
 
 
 def largest(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """What `scores.topk(k)` gives. The k largest are in the k blocks with the largest maxima, and a
+    """`scores.topk(k)`, faster: the k largest are in the k blocks with the largest maxima, and a
     maximum is found much sooner than an order."""
     rows, size = scores.shape
     whole = size - size % BLOCK

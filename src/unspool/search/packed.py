@@ -43,7 +43,7 @@ def unsupported_reason(decoder: nn.Module) -> str | None:
 
 
 class SourceTokens(NamedTuple):
-    """What may be copied from B sources: tokens (B, S) of an extended vocabulary of `size`, -1 at
+    """Tokens to copy from B sources: (B, S) of an extended vocabulary of `size`, -1 at
     padding. Rows of a search know their source, so nothing is copied for each of them."""
 
     tokens: Tensor
@@ -64,7 +64,7 @@ class SourceTokens(NamedTuple):
         return cls(tokens.contiguous(), vocab, copies.size)
 
     def mix(self, scores: Tensor, alignment: Tensor | None, sources: Tensor) -> Tensor:
-        """What `CopyOutput.mix` gives, of scores (R, K) with K > vocab, α (R, S) and the source
+        """Result of `CopyOutput.mix` for scores (R, K) with K > vocab, α (R, S) and the source
         (R,) of each row."""
         assert alignment is not None
         return log_mixture(
@@ -161,7 +161,7 @@ class PackedSearch:
 
 
 def _layer_weights(block: DecoderBlock) -> dict[str, Tensor]:
-    """By the names of the kernel."""
+    """Weights of a layer, by the names of the kernel."""
     attention, cross, feed = block.attention, block.cross_attention, block.feed_forward
     width = len(attention.W_o)
     arrays = {

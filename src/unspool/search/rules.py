@@ -1,4 +1,4 @@
-"""What every search obeys and keeps: rules, sentences on their way, hypotheses at their end.
+"""Rules of every search, unfinished sentences, and finished hypotheses.
 
 All searches are written over one interface of a decoder:
 
@@ -43,7 +43,7 @@ class Hypothesis(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SearchRules:
-    """What every sentence obeys.
+    """Constraints on every sentence.
 
     end              the token that ends a sentence; after max_length tokens it must come
     max_length       most tokens, the end not counted; or of each sentence the most
@@ -144,7 +144,7 @@ def log_softmax(logits: Tensor) -> Tensor:
 
 
 def seen(state: Any, rows: int) -> Sequence[Tensor | None]:
-    """What the latest step of each row looked at, (S,)."""
+    """Attention of the latest step of each row, (S,)."""
     alignment = getattr(state, "alignment", None)
     return [None] * rows if alignment is None else alignment.unbind()
 

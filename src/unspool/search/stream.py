@@ -26,7 +26,7 @@ class LanguageDecoder(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How the next token is sampled; temperature 0 takes the most probable (greedy)."""
+    """Sampling of the next token; temperature 0 takes the most probable (greedy)."""
 
     temperature: float = 1.0
     top_k: int = 0

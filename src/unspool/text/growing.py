@@ -8,8 +8,7 @@ from unspool.text.tokenizers import UNKNOWN_CHAR, Tokenizer
 
 
 class GrowingText:
-    """What `decode` gives for all ids, piece by piece, in time that does not depend on how long the
-    text has become.
+    """Incremental `decode`: the text of all ids, piece by piece, each in constant time.
 
     How a token is shown depends on what stands right before it: a space between two words, the
     bytes of one character. So the last piece is decoded again together with the new ids, and what

@@ -1,4 +1,4 @@
-"""Where the tokens of a text stand in it: a tokenizer and a text in, characters out."""
+"""Character offsets of tokens: a tokenizer and a text in, spans of characters out."""
 
 from __future__ import annotations
 

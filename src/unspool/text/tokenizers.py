@@ -76,7 +76,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def options(self) -> dict[str, Any]:
-        """What `to_json` stores besides the vocabulary and the normal form."""
+        """Options that `to_json` stores besides the vocabulary and the normal form."""
 
     def ids(self, text: str) -> np.ndarray:
         """int64 ids (T,) of the pieces of a text, none where it has none."""
@@ -110,7 +110,7 @@ class Tokenizer(ABC):
         return list(range(len(self.vocab.specials)))
 
     def tokens(self, text: str) -> list[str]:
-        """What the model sees, one string an id of `encode`: unknown pieces are <unk>."""
+        """Tokens that the model sees, one string per id of `encode`; unknown pieces are <unk>."""
         return self.shown(self.encode(text))
 
     def shown(self, ids: Iterable[int]) -> list[str]:
@@ -345,7 +345,7 @@ class PretrainedTokenizer(SubwordTokenizer):
 
     @property
     def pair_frame(self) -> PairFrame:
-        """As its own pairs are written: [CLS] a [SEP] b [SEP], or <s> a </s></s> b </s>."""
+        """Special tokens around a pair: [CLS] a [SEP] b [SEP], or <s> a </s></s> b </s>."""
         encoded = self.model.encode("a", "b")
         inside = [i for i, special in enumerate(encoded.special_tokens_mask) if not special]
         second = next((i for i in inside if encoded.sequence_ids[i] == 1), len(encoded.ids))

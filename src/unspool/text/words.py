@@ -121,7 +121,7 @@ class ByteSpans(NamedTuple):
 
 
 def find_chunks(text: str) -> ByteSpans:
-    """Where `text.split()` would cut."""
+    """Boundaries at which `text.split()` would cut."""
     if not text.isascii():
         text = WIDE_SPACE.sub(" ", text)
     data = text.encode("utf-8")

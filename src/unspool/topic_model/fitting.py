@@ -43,7 +43,7 @@ BLOCK = 1 << 20  # tokens looked at together
 
 
 class WordWindows(NamedTuple):
-    """How many windows hold each of some words, and each two of them."""
+    """Number of windows that hold each of some words, and each pair of them."""
 
     words: dict[str, int]
     together: np.ndarray  # (W, W), those of one word on the diagonal
@@ -124,7 +124,7 @@ class FittedTopics:
 
 
 class TopicCorpus:
-    """What topics are looked for in: documents, their counts, and what the method reads."""
+    """Corpus of a topic model: documents, their counts, and the method's inputs."""
 
     def __init__(
         self, documents: Documents, vocabulary: Vocabulary, counts: csr_matrix, x: Any

@@ -102,7 +102,7 @@ def cell(value: Any) -> str:
 
 
 def train_command(plan: Plan, path: Path, label: str) -> str:
-    """How a classifier learns these topics."""
+    """Command that trains a classifier of these topics."""
     text = ",".join(column.name for column in plan.columns["text"].members)
     quoted = f"'{text}'" if " " in text else text
     return f"unspool train {path / TABLE} --text {quoted} --label {label}"

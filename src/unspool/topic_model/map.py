@@ -1,4 +1,4 @@
-"""Where documents lie on a map: the counts of documents, or their vectors, in; (x, y) out."""
+"""Map of documents: their counts or vectors in, (x, y) out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `topics` gives: each topic with its words and documents, and topics for new texts."""
+"""Result of `topics`: each topic with its words and documents, and topics for new texts."""
 
 from __future__ import annotations
 

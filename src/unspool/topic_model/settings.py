@@ -21,7 +21,7 @@ Count = Annotated[int, Field(ge=2, le=1000)]
 
 
 class TopicSettings(Section):
-    """How topics are found, and what is shown of them."""
+    """Settings of fitting and showing topics."""
 
     method: Literal["nmf", "lda", "clusters"] = setting(
         "nmf",

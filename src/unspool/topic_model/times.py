@@ -32,7 +32,7 @@ class DateColumn(NamedTuple):
         return math.nan if is_missing(cell) else seconds(str(cell).strip(), self.format)
 
     def note(self) -> str:
-        """How dates are read, and how else they could be."""
+        """Note on how dates are read, and how else they could be."""
         line = f"dates: column {self.column.name!r}, {shown_format(self.format)}"
         cells = [cell for cell in self.column.sample if not is_missing(cell)]
         forms = [form for form in DAYS if all(is_of(cell, form) for cell in cells)]

@@ -124,7 +124,7 @@ def vocabulary_lines(task: Task, *, started: bool) -> list[str]:
 
 
 def fitted_lines(folder: RunFolder, part: str | None) -> list[str]:
-    """What else the figures may flatter."""
+    """Further reasons why the figures may be optimistic."""
     if part != "valid" or not (folder.path / FILE).exists():
         return []
     return [f"What `{FILE}` has was fitted to it too, so figures on other data tell more."]

@@ -23,7 +23,7 @@ KEEP = 2
 
 @dataclass
 class Counters:
-    """Where a training run stands. Plain numbers: they go through JSON without loss."""
+    """Progress of a training run. Plain numbers: they go through JSON without loss."""
 
     step: int = 0  # batches seen, skipped ones included
     epoch: int = 0

@@ -17,7 +17,7 @@ SHARES = "; within 0 and 1, and no narrower than Wilson's of all rows"
 
 
 class Fold(NamedTuple):
-    """What one fold has given.
+    """Result of one fold.
 
     rows       of its test part
     epochs     after which its weights were best on its own validation part; 0: not by steps

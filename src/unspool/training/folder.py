@@ -45,7 +45,7 @@ OWN = ("part", "metrics", "interval", "lines")
 
 
 def stored(report: Report) -> dict[str, Any]:
-    """What is kept of a report."""
+    """Stored form of a report."""
     return {
         "part": report.part,
         **report.to_json(),
@@ -172,13 +172,13 @@ class RunFolder:
             write_json(self.config_file, record)
 
     def hashes_note(self) -> str | None:
-        """What to know about files that cannot be checked."""
+        """Note about files that cannot be checked."""
         if (self.path / HASHES).exists():
             return None
         return f"{self.path}: no {HASHES}, so its files are taken as they are"
 
     def weights_note(self) -> str | None:
-        """What to know about weights that no validation has chosen."""
+        """Note about weights that no validation has chosen."""
         weights = self.read_record().get("weights")
         if not isinstance(weights, dict):
             return None

@@ -93,7 +93,7 @@ def restore_optimizer(
 
 
 def depths(model: nn.Module) -> dict[str, int]:
-    """How far below the output each parameter is: 0 outside the encoder, 1 in its top block, ...
+    """Depth of each parameter below the output: 0 outside the encoder, 1 in its top block, ...
 
     Below the lowest block stands what has no number, such as the embedding; but a last
     normalisation belongs to the top block.

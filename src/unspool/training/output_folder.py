@@ -1,4 +1,4 @@
-"""Where a run may be written: a path in, a folder that this process alone writes into out."""
+"""Folder of a new run: a path in, a folder that only this process writes into out."""
 
 from __future__ import annotations
 

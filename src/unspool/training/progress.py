@@ -101,7 +101,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 class Watcher(Protocol):
-    """What a trainer calls as a run goes on."""
+    """Callbacks of a trainer."""
 
     def start(self, total: int, counters: Counters) -> None: ...
     def step(self, counters: Counters, loss: float, norm: float, speed: float) -> None: ...

@@ -42,7 +42,7 @@ USUAL_EPOCHS, MOST_EPOCHS = 10, 50
 
 
 def usual_epochs(steps: int, least: int) -> int:
-    """Where none are set, of so many steps each: a network learns little from a few updates."""
+    """Default number of epochs, given their steps: a network learns little from a few updates."""
     return min(MOST_EPOCHS, max(USUAL_EPOCHS, -(-least // max(1, steps))))
 
 

@@ -54,7 +54,7 @@ ARCHITECTURE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """What a run starts from.
+    """Run to start from (`--from`).
 
     path       of the folder, whole
     model      the name of its model
@@ -230,7 +230,7 @@ def _architecture(config: Config) -> dict[str, Any]:
 
 
 def _written(config: Config, tokenizer: Tokenizer) -> dict[str, Any]:
-    """What decides how texts become tokens."""
+    """Settings that decide how texts become tokens."""
     return {
         "tokenizer.kind": tokenizer.kind,
         "tokenizer.lowercase": config.tokenizer.lowercase,

@@ -158,7 +158,7 @@ def _cut(line: str, size: int, where: str) -> tuple[str, str]:
 
 
 def _is_number(text: str) -> bool:
-    """As it is written in C: Python also takes 1_000 and the digits of all scripts for numbers."""
+    """Whether C reads it as a number: Python also takes 1_000 and the digits of all scripts."""
     return NUMBER.fullmatch(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""How well vectors agree with people: vectors and a list in, a score with its coverage out.
+"""Agreement of vectors with people: vectors and a list in, a score with its coverage out.
 
 Two kinds of lists, distinguished by their first lines: `word word score` lines (WordSim-353, MEN),
 scored by Spearman's rank correlation; and `a b c d` lines under `: section` titles (Google's
@@ -47,8 +47,8 @@ class SimilarityScore:
 
 @dataclass(frozen=True)
 class AnalogyScore:
-    """How many analogies were completed, of those whose four words have vectors; and of each
-    section (right, covered, questions)."""
+    """Accuracy on the analogies whose four words have vectors; and of each section (right, covered,
+    questions)."""
 
     name: str
     questions: int

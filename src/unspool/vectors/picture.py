@@ -60,7 +60,7 @@ def draw_map(vectors: WordVectors, words: Sequence[str], path: Path) -> None:
 
 
 def label_offsets(points: np.ndarray, words: Sequence[str]) -> list[tuple[float, float]]:
-    """Where each word is written so that none lies upon another: how far right and up of its dot,
+    """Label positions that do not overlap: how far right and up of its dot,
     in points as the dots are. Next to the dot where there is room, else some lines above or
     below."""
     taken: list[tuple[float, float, float, float]] = [(x, y, x, y) for x, y in points.tolist()]

@@ -85,7 +85,7 @@ class WordVectors:
         return self._nearest(self.units[id_], top, without=[id_])
 
     def analogy(self, a: str, b: str, c: str, *, top: int = 10) -> list[Neighbour]:
-        """What is to c as b is to a: the words nearest to b − a + c, these three left out
+        """Words nearest to b − a + c, which are to c as b is to a; these three are left out
         (Mikolov et al. 2013c)."""
         ids = [self.id(word) for word in (a, b, c)]
         first, second, third = self.units[ids]

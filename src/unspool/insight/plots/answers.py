@@ -1,4 +1,4 @@
-"""What a model answers and why, and how it learnt to."""
+"""Figures of answers, reasons and learning curves."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def learning_figure(runs: Mapping[str, Sequence[Mapping[str, Any]]], *, metric: 
 
 
 def confusion_figure(confusion: np.ndarray, names: Sequence[str]) -> Figure:
-    """Who is taken for whom: truth downwards, answers across. Colours are shares of a row, numbers
-    are counts."""
+    """Confusion matrix: truth downwards, answers across. Colours are shares of a row, numbers are
+    counts."""
     counts = np.asarray(confusion)
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     size = len(names)

@@ -1,4 +1,4 @@
-"""Where a model looks: alignments, for a terminal too, and the heads of a Transformer."""
+"""Figures of attention: alignments, for a terminal too, and the heads of a Transformer."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def heads_figure(trace: Trace, kind: str) -> Figure:
 
 
 def scale_end(layers: Sequence[np.ndarray]) -> float:
-    """Where the colour scale of all heads ends, as on the page: 1, or less where all weights are
+    """End of the colour scale of all heads, as on the page: 1, or less where all weights are
     small. Rows that see next to nothing, the first of causal attention, do not count.
 
     layers   (heads, rows, columns) each

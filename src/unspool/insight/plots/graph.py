@@ -34,7 +34,7 @@ class LayerRow(NamedTuple):
 
 
 def rows_of(layers: Sequence[SummaryLayer]) -> list[LayerRow]:
-    """What stands above what; stacked recurrent layers and blocks are one row, as in a summary."""
+    """Rows of the graph; stacked recurrent layers and blocks are one row, as in a summary."""
     rows = []
     for layer in layers:
         last = layer.path.rpartition(".")[2]
@@ -99,7 +99,7 @@ def draw_bridge(
     *,
     right: float,
 ) -> None:
-    """What a decoder gets: the last state of the encoder, to begin with; with attention all states,
+    """Inputs of a decoder: the last state of the encoder, to begin with; with attention all states,
     at every step, of which the first is drawn."""
     blocks = any("decoder block" in layer.kind for layer in decoder)
     top = len(read) * RISE - (RISE - BOX)

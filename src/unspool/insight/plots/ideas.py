@@ -55,7 +55,7 @@ SHAPES = {
 
 
 def shapes_figure() -> Figure:
-    """What may go in and come out: blue boxes are read, white ones are states, orange ones are
+    """Shapes of inputs and outputs: blue boxes are read, white ones are states, orange ones are
     answers. The same weights work at every step."""
     widths = [shape.steps + 0.9 for shape in SHAPES.values()]
     figure = new_figure(0.62 * sum(widths), 3.1)

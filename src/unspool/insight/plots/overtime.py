@@ -1,5 +1,5 @@
-"""What a model does with a series: its channels as curves, and below them on the same axis its
-gates, what its steps look at, and what they contribute."""
+"""Figures of a model reading a series: channels as curves, and below them on the same axis gates,
+attention and contributions."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def gates_over_time(series: Recording, layer: Sequence[Recorded], spans: Spans) 
 
 
 def attention_over_time(series: Recording, layers: Sequence[Recorded], spans: Spans) -> Figure:
-    """Who looks (downwards) at whom (across): layers downwards, heads across, each below the series
-    that it reads."""
+    """Attention of steps (downwards) to steps (across): layers downwards, heads across, each below
+    the series that it reads."""
     first = sum(stop <= 0 for _, stop in spans)  # a class token, which is no step
     spans = spans[first:]
     heads = min(HEADS, layers[0].values.shape[0])
@@ -168,7 +168,7 @@ def contribution_bars(axes: Axes, why: Saliency, spans: Spans) -> None:
 
 
 def saliency_over_time(series: Recording, why: Saliency, spans: Spans) -> Figure:
-    """What each step, and each channel at it, contributes to an answer; `spans` of the tokens, of
+    """Contribution of each step, and of each channel at it, to an answer; `spans` of the tokens, of
     which those before 0 are no steps."""
     spans = [span for span in spans if span[1] > 0]
     of = f" at {label(why.asked)}" if why.asked else ""

@@ -19,7 +19,7 @@ UNITS = 32  # shown of each gate
 
 
 def layers_of(trace: Trace) -> list[list[Recorded]]:
-    """What was recorded of cells, layer by layer and direction by direction."""
+    """Recorded arrays of cells, layer by layer and direction by direction."""
     layers: dict[tuple[str, int | None, str | None], list[Recorded]] = {}
     for array in trace.arrays:
         if array.axes[-1] == "unit" and array.direction is not None:
@@ -48,7 +48,7 @@ def gates_figure(trace: Trace, layer: list[Recorded]) -> Figure:
 
 
 def gradient_figure(flow: GradientFlow) -> Figure:
-    """What is left of a gradient, by its distance from the output, on a logarithmic scale."""
+    """Gradient norm by distance from the output, on a logarithmic scale."""
     figure = new_figure(6.4, 4.0)
     draw_gradients(figure.subplots(), flow)
     return figure

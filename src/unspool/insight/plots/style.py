@@ -1,4 +1,4 @@
-"""What the pictures have in common: colours that everyone can distinguish, labels, heat maps."""
+"""Style of all figures: colours that everyone can distinguish, labels, heat maps."""
 
 from __future__ import annotations
 

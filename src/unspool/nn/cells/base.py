@@ -1,4 +1,4 @@
-"""What a recurrent cell is: parameters and the equations of one time step.
+"""Recurrent cell: parameters and the equations of one time step.
 
 In: x_t (B, I), or (B,) integers that stand for one-hot vectors, and a state, a tuple of (B, H).
 Out: the output (B, H) and the next state. `Recurrent` runs any cell over whole sequences.

@@ -83,7 +83,7 @@ class RecurrentCausal(CausalModel):
 
 
 class Context(NamedTuple):
-    """What a Transformer has read: (B, ≤ length, ...), and the keys and values of it."""
+    """Inputs read so far (B, ≤ length, ...), and their keys and values."""
 
     values: Tensor
     decoder: DecoderState

@@ -66,7 +66,7 @@ class SpanFinder(nn.Module):
 
 
 class Carried(NamedTuple):
-    """What is known of the steps so far: the state of the network, and what its pooling carries."""
+    """State after the steps so far: that of the network, and that of its pooling."""
 
     network: Any
     pooling: Any

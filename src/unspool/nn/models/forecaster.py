@@ -143,7 +143,7 @@ class WindowSum(nn.Module):
 
 
 class Forecaster(nn.Module):
-    """What all ways of forecasting have in common.
+    """Base class of forecasters.
 
     horizon    H
     uncertain  what the P outputs of a step stand for

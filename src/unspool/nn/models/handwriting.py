@@ -47,7 +47,7 @@ class Drawings(NamedTuple):
         return keep_mask(self.lengths - 1, size, device=self.values.device)
 
     def next(self) -> Move:
-        """What follows each point; zeros where nothing does."""
+        """Next point after each point; zeros after the last."""
         after = F.pad(self.values[:, 1:], (0, 0, 0, 1))
         size = self.values.shape[1]
         last = torch.arange(size) == (self.lengths - 2)[:, None]

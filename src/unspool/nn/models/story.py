@@ -20,7 +20,7 @@ from unspool.nn.taps import Tap
 
 
 class Recalled(NamedTuple):
-    """What a story says about what is asked.
+    """Answer vector of a story to a question.
 
     vector   (B, H) of the whole story
     states   (B, S, H) of each sentence, for a decoder that attends to them

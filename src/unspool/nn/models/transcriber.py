@@ -20,7 +20,7 @@ from unspool.nn.reduction import Reduction
 
 
 class Transcribed(NamedTuple):
-    """What a `Transcriber` gives.
+    """Output of a `Transcriber`.
 
     log_p    (B, T', V) of tokens and a blank at each step; None without CTC
     logits   (B, N, V) of the token after each that was given; None without any

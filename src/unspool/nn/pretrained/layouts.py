@@ -1,4 +1,4 @@
-"""How BERT, RoBERTa, DistilBERT and GPT-2 folders call what our Transformer has.
+"""Parameter names of BERT, RoBERTa, DistilBERT and GPT-2 for those of our Transformer.
 
 In: the settings of a config.json. Out: a `Layout`: our options, and for each of our parameters the
 name of the tensor, or the names of those that are concatenated in it.
