@@ -6,92 +6,85 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 from unspool.config import DataConfig
 from unspool.data.read.columns import CAPTION_NAMES
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import (
-    SAMPLE,
-    Column,
     FileHead,
     Match,
     Reader,
-    Row,
+    Record,
     Shape,
     refuse_empty,
+    sampled,
 )
 from unspool.errors import DataError
 
-SQUAD_NAMES = ("question", "context", "answers", "id")
 SQUAD_START = re.compile(r'"paragraphs"\s*:')
+NOT_AS_EXPECTED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
-class Squad(Reader):
+class CorpusReader(Reader):
+    """A format whose columns always have the same names."""
+
+    names: ClassVar[tuple[str, ...]]
+    shape = Shape.CORPUS
+    header = True
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        refuse_empty(files[0])
+        self.columns = sampled(self.names, (values for _, values in self.records(files[0])))
+
+
+class Squad(CorpusReader):
     """A row a question: question, context, answers ({text, answer_start} each), id; the line of a
     row is its number."""
 
     name = "squad"
-    shape = Shape.CORPUS
     suffixes = (".json",)
     title = "questions of SQuAD"
     typed = True
-    header = True
+    names = ("question", "context", "answers", "id")
 
     @classmethod
     def sniff(cls, head: FileHead) -> Match:
-        found = head.start.lstrip().startswith("{") and SQUAD_START.search(head.start[:100_000])
-        return Match.CERTAIN.when(found)
+        is_object = head.start.lstrip().startswith("{")
+        return Match.CERTAIN.when(is_object and SQUAD_START.search(head.start[:100_000]))
 
-    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
-        super().__init__(files, data)
-        sample = [row for _, row in zip(range(SAMPLE), self._rows(files[0]))]
-        self.columns = [
-            Column(name, i, [row[i] for row in sample]) for i, name in enumerate(SQUAD_NAMES)
-        ]
-
-    def _rows(self, file: TextFile) -> Iterator[tuple[Any, ...]]:
+    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
         try:
             stored = json.loads("".join(file.blocks()))
             articles = stored["data"] if isinstance(stored, dict) else stored
-            for article in articles:
-                for paragraph in article["paragraphs"]:
-                    for question in paragraph["qas"]:
-                        none = question.get("is_impossible", False)
-                        answers = [] if none else question.get("answers", [])
-                        yield (
-                            question["question"],
-                            paragraph["context"],
-                            answers,
-                            str(question.get("id", "")),
-                        )
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            paragraphs = (part for article in articles for part in article["paragraphs"])
+            questions = ((part, question) for part in paragraphs for question in part["qas"])
+            for line, (part, question) in enumerate(questions, start=1):
+                none = question.get("is_impossible", False)
+                answers = [] if none else question.get("answers", [])
+                number = str(question.get("id", ""))
+                yield line, (question["question"], part["context"], answers, number)
+        except NOT_AS_EXPECTED as error:
             raise DataError(
                 f"is no JSON as SQuAD has it ({type(error).__name__}: {error})",
                 where=file.name,
                 remedy="give {data: [{paragraphs: [{context, qas: [{question, answers}]}]}]}",
             ) from None
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
-        for line, row in enumerate(self._rows(file), start=1):
-            yield Row(tuple(row[i] for i in numbers), line)
 
-
-STORIES_NAMES = ("story", "question", "answer", "supporting")
 LINE = re.compile(r"(\d{1,6}) (\S.*)")
 
 
-class Stories(Reader):
+class Stories(CorpusReader):
     """A row a question: story (a list, the statements before it), question, answer, and which
     statements support it, from 1."""
 
     name = "stories"
-    shape = Shape.CORPUS
     title = "stories with questions"
     typed = True
-    header = True
+    names = ("story", "question", "answer", "supporting")
 
     @classmethod
     def sniff(cls, head: FileHead) -> Match:
@@ -101,16 +94,7 @@ class Stories(Reader):
         asking = any("?" in line and "\t" in line for line in lines)
         return Match.CERTAIN.when(lines[0].startswith("1 ") and numbered and asking)
 
-    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
-        super().__init__(files, data)
-        refuse_empty(files[0])
-        sample = [row for _, row in zip(range(SAMPLE), self.read(files[0], range(4), None))]
-        self.columns = [
-            Column(name, i, [row.values[i] for row in sample])
-            for i, name in enumerate(STORIES_NAMES)
-        ]
-
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
         story: list[str] = []
         places: dict[str, int] = {}  # the number of a line -> that of its statement, from 1
         for line, content in enumerate(file.lines(report), start=1):
@@ -140,23 +124,20 @@ class Stories(Reader):
                     remedy="give statements first",
                 )
             support = [places[n] for n in " ".join(rest[1:]).split() if n in places]
-            row = (list(story), question, rest[0], support)
-            yield Row(tuple(row[i] for i in numbers), line)
+            yield line, (list(story), question, rest[0], support)
 
 
 TARGET = "$T$"
-SEG_NAMES = ("text", "target", "polarity")
 POLARITIES = ("-1", "0", "1")
 
 
-class Seg(Reader):
+class Seg(CorpusReader):
     """Columns text, target and polarity."""
 
     name = "seg"
-    shape = Shape.CORPUS
     suffixes = (".seg",)
     title = "opinions, three lines each"
-    header = True
+    names = ("text", "target", "polarity")
 
     @classmethod
     def sniff(cls, head: FileHead) -> Match:
@@ -167,24 +148,14 @@ class Seg(Reader):
         targets = all(TARGET in line for line in lines[0:whole:3])
         return Match.CERTAIN.when(whole > 0 and polarities and targets)
 
-    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
-        super().__init__(files, data)
-        refuse_empty(files[0])
-        lines = files[0].head(3 * SAMPLE)
-        whole = len(lines) // len(SEG_NAMES) * len(SEG_NAMES)
-        self.columns = [
-            Column(name, i, [line.strip() for line in lines[i:whole:3]])
-            for i, name in enumerate(SEG_NAMES)
-        ]
-
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
         opinion: list[str] = []
         line = 0
         for line, content in enumerate(file.lines(report), start=1):
             if not opinion and not content.strip():
                 continue
             opinion.append(content.strip())
-            if len(opinion) == len(SEG_NAMES):
+            if len(opinion) == 3:
                 if TARGET not in opinion[0] or opinion[2] not in POLARITIES:
                     raise DataError(
                         f"an opinion is a sentence with {TARGET}, a target, and -1, 0 or 1",
@@ -192,7 +163,7 @@ class Seg(Reader):
                         got=opinion[2] if TARGET in opinion[0] else opinion[0],
                         remedy="give three lines for each",
                     )
-                yield Row(tuple(opinion[i] for i in numbers), line - 2)
+                yield line - 2, opinion
                 opinion = []
         if opinion:
             raise DataError(
@@ -204,45 +175,31 @@ class Seg(Reader):
 
 
 CAPTION = CAPTION_NAMES[0]
-COCO_NAMES = ("file_name", CAPTION)
 COCO_START = re.compile(r'"(images|annotations)"\s*:\s*\[\s*\{')
 COCO_FIELDS = re.compile(r'"(image_id|file_name)"\s*:')
 
 
-class Coco(Reader):
+class Coco(CorpusReader):
     """A row a caption: the name of its image, and the caption; the line of a row is its number."""
 
     name = "coco"
-    shape = Shape.CORPUS
     suffixes = (".json",)
     title = "captions of COCO"
     typed = True
     noun = "field"
-    header = True
+    names = ("file_name", CAPTION)
 
     @classmethod
     def sniff(cls, head: FileHead) -> Match:
         start = head.start[:100_000]
-        found = (
-            start.lstrip().startswith("{")
-            and COCO_START.search(start)
-            and COCO_FIELDS.search(start)
+        is_object = start.lstrip().startswith("{")
+        return Match.CERTAIN.when(
+            is_object and COCO_START.search(start) and COCO_FIELDS.search(start)
         )
-        return Match.CERTAIN.when(found)
 
-    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
-        super().__init__(files, data)
-        rows = list(islice(self.read(files[0], range(2), None), SAMPLE))
-        if not rows:
-            raise DataError("has no captions", where=files[0].name, remedy="name another file")
-        self.columns = [
-            Column(name, i, [row.values[i] for row in rows]) for i, name in enumerate(COCO_NAMES)
-        ]
-
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
         path = file.unpacked()
-        for line, row in enumerate(captions(path, file.name, path.stat().st_mtime_ns), start=1):
-            yield Row(tuple(row[i] for i in numbers), line)
+        return enumerate(captions(path, file.name, path.stat().st_mtime_ns), start=1)
 
 
 @lru_cache(1)
@@ -268,10 +225,12 @@ def captions(path: Path, name: str, changed: int) -> list[tuple[str, str]]:
                     remedy="leave it out, or list its image",
                 )
             rows.append((str(files[entry["image_id"]]), str(entry[CAPTION])))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except NOT_AS_EXPECTED as error:
         raise DataError(
             f"is no JSON as COCO has it ({type(error).__name__}: {error})",
             where=name,
             remedy="give {images: [{id, file_name}], annotations: [{image_id, caption}]}",
         ) from None
+    if not rows:
+        raise DataError("has no captions", where=name, remedy="name another file")
     return rows

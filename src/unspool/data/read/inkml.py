@@ -18,7 +18,7 @@ import numpy as np
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile, path_columns
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
+from unspool.data.read.reader import SAMPLE, Reader, Record, Shape, sampled
 from unspool.errors import DataError
 
 LARGEST = 256 << 20  # bytes of a file
@@ -178,17 +178,15 @@ class InkMl(Reader):
         first = [Parsed(file) for file in files[:SAMPLE]]
         self.types = list(dict.fromkeys(name for parsed in first for name in parsed.annotations))
         names = ["strokes", *map(called, self.types), *(name for name, _ in self.paths)]
-        rows = [self._row(parsed) for parsed in first]
-        self.columns = [Column(name, i, [row[i] for row in rows]) for i, name in enumerate(names)]
+        self.columns = sampled(names, map(self._values, first))
 
-    def _row(self, parsed: Parsed) -> tuple[Any, ...]:
+    def _values(self, parsed: Parsed) -> tuple[Any, ...]:
         number = self.files.index(parsed.file)
         annotations = (parsed.annotations.get(name) for name in self.types)
         return parsed.traces, *annotations, *(column[number] for _, column in self.paths)
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
-        row = self._row(Parsed(file))
-        yield Row(tuple(row[i] for i in numbers), 1)
+    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+        yield 1, self._values(Parsed(file))
 
 
 def called(kind: str) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum, StrEnum
 from functools import cached_property
 from itertools import accumulate, islice
@@ -133,6 +132,15 @@ class Row(NamedTuple):
     file: int = 0
 
 
+Record = tuple[int, Sequence[Any]]  # a line, and the values of all columns
+
+
+def sampled(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[Column]:
+    """Columns of these names, by the values of the first rows."""
+    first = list(islice(rows, SAMPLE))
+    return [Column(name, i, [row[i] for row in first]) for i, name in enumerate(names)]
+
+
 class Change(NamedTuple):
     """A new value of a column in one row."""
 
@@ -141,7 +149,7 @@ class Change(NamedTuple):
     after: str
 
 
-class Reader(ABC):
+class Reader:
     """The rows of some files in one format. The constructor looks at the first rows.
 
     name         of the format, in settings and in `FORMATS`
@@ -204,9 +212,14 @@ class Reader(ABC):
     def options(self) -> dict[str, Any]:
         return {}
 
-    @abstractmethod
+    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+        """The line and the values of all columns of every row of one file."""
+        raise NotImplementedError
+
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         """The rows of one file, with the values of the columns of these numbers."""
+        for line, values in self.records(file, report):
+            yield Row(tuple(values[i] for i in numbers), line)
 
     def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
         """The rows of all files; `report` gets the share of their bytes that has been read."""

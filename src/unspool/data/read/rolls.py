@@ -21,7 +21,7 @@ import numpy as np
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.media import MUSIC
-from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
+from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Record, Shape
 from unspool.errors import DataError
 from unspool.io.files import parse_json, read_regular
 
@@ -63,10 +63,9 @@ class Rolls(Reader):
     def pieces(self, file: TextFile) -> list[Held]:
         raise NotImplementedError
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
         """The line of a piece is its number, from 1."""
-        for line, piece in enumerate(self.pieces(file), 1):
-            yield Row(tuple(piece[i] for i in numbers), line)
+        return enumerate(self.pieces(file), 1)
 
 
 class Chorales(Rolls):

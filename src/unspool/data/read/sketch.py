@@ -6,14 +6,13 @@ The drawings differ in length, so NumPy has pickled them; `pickled.py` reads the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile, path_columns
 from unspool.data.read.pickled import holds_objects, object_arrays
-from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
+from unspool.data.read.reader import FileHead, Match, Reader, Record, Shape, sampled
 from unspool.errors import DataError
 
 PARTS = ("train", "valid", "test")
@@ -40,16 +39,14 @@ class Sketches(Reader):
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
         self.paths = path_columns(files) if len(files) > 1 else []
-        first = [values for values, _ in self._rows(files[0])][:SAMPLE]
-        if not first:
-            raise DataError("holds no drawing", where=files[0].name, remedy="name another file")
         names = ["strokes", "split", *(name for name, _ in self.paths)]
-        self.columns = [
-            Column(name, i, [values[i] for values in first]) for i, name in enumerate(names)
-        ]
+        self.columns = sampled(names, (values for _, values in self.records(files[0])))
+        if not self.columns[0].sample:
+            raise DataError("holds no drawing", where=files[0].name, remedy="name another file")
         self.remark = "in the arrays " + ", ".join(dict.fromkeys(self.columns[1].sample))
 
-    def _rows(self, file: TextFile) -> Iterator[tuple[tuple[Any, ...], int]]:
+    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+        """The line of a drawing is its number, from 1; the parts are train, valid and test."""
         arrays = object_arrays(file.unpacked(), file.name)
         number = self.files.index(file)
         more = tuple(column[number] for _, column in self.paths)
@@ -65,12 +62,7 @@ class Sketches(Reader):
                         remedy="save every drawing as an array (points, 3), and pieces of music as"
                         ' JSON: {"train": [[[60, 64], ...]]}',
                     )
-                yield (drawing, name, *more), line
-
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
-        """The line of a drawing is its number, from 1; the parts are train, valid and test."""
-        for values, line in self._rows(file):
-            yield Row(tuple(values[i] for i in numbers), line)
+                yield line, (drawing, name, *more)
 
 
 def order(name: str) -> tuple[int, str]:

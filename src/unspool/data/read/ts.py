@@ -13,14 +13,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
+from unspool.data.read.reader import FileHead, Match, Reader, Record, Shape, sampled
 from unspool.data.read.recording import Parser, Recording
 from unspool.data.values import ISO, seconds
 from unspool.errors import DataError
@@ -46,21 +45,17 @@ class Ts(Reader):
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
         self.tags = read_tags(files[0])
-        named = "label" if self.tags.get("classlabel", ["false"])[0] == "true" else ""
-        named = named or ("target" if self.tags.get("targetlabel", ["false"])[0] == "true" else "")
-        self.answer = named
-        names = ["series", *([named] if named else [])]
-        first = list(islice(self.read(files[0], range(len(names)), None), SAMPLE))
-        if not first:
+        named = "label" if self._is("classlabel") else ""
+        self.answer = named = named or ("target" if self._is("targetlabel") else "")
+        values = (values for _, values in self.records(files[0]))
+        self.columns = sampled(["series", named] if named else ["series"], values)
+        if not self.columns[0].sample:
             raise DataError(
                 "holds no series after @data", where=files[0].name, remedy="name another file"
             )
-        self.first_line = first[0].line
-        self.columns = [
-            Column(name, i, [row.values[i] for row in first]) for i, name in enumerate(names)
-        ]
+        self.first_line = next(self.records(files[0]))[0]
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
         inside = False
         for line, content in enumerate(file.lines(report), start=1):
             content = content.strip()
@@ -69,8 +64,7 @@ class Ts(Reader):
             if not inside:
                 inside = content.lower().startswith("@data")
                 continue
-            values = self._parsed(content, f"{file.name}:{line}")
-            yield Row(tuple(values[i] for i in numbers), line)
+            yield line, self._parsed(content, f"{file.name}:{line}")
         if not inside:
             raise DataError(
                 "has no line @data", where=file.name, remedy="write it before the first series"
@@ -78,18 +72,18 @@ class Ts(Reader):
 
     def _parsed(self, content: str, where: str) -> tuple[Any, ...]:
         stamped = self._is("timestamps")
-        parts = split_stamped(content) if stamped else content.split(":")
+        # The colons of dates stand within brackets.
+        parts = re.split(r":(?![^(]*\))", content) if stamped else content.split(":")
         label = [parts.pop().strip()] if self.answer else []
-        self._check_label(label, where)
+        known = self.tags.get("classlabel", [])[1:] if self.answer == "label" else []
+        if known and label[0] not in known:
+            header = f"@classLabel {' '.join(known[:8])}"
+            raise disagrees(header, f"this row has {label[0]!r}", where)
         wanted = 1 if self._is("univariate") else self._number("dimensions", "dimension")
         if wanted is not None and len(parts) != wanted:
-            raise disagrees(
-                f"@dimensions {wanted}"
-                if "dimensions" in self.tags or "dimension" in self.tags
-                else "@univariate true",
-                f"this row has {len(parts)}",
-                where,
-            )
+            counted = self.tags.keys() & {"dimensions", "dimension"}
+            header = f"@dimensions {wanted}" if counted else "@univariate true"
+            raise disagrees(header, f"this row has {len(parts)}", where)
         recording = stamped_values(parts, where) if stamped else plain_values(parts, where)
         length = self._number("serieslength")
         if self._is("equallength") and length is not None and len(recording) != length:
@@ -104,13 +98,6 @@ class Ts(Reader):
     def _number(self, *names: str) -> int | None:
         value = next((self.tags[name][0] for name in names if self.tags.get(name)), None)
         return int(value) if value is not None and WHOLE.fullmatch(value) else None
-
-    def _check_label(self, label: Sequence[str], where: str) -> None:
-        known = self.tags.get("classlabel", [])[1:] if self.answer == "label" else []
-        if known and label[0] not in known:
-            raise disagrees(
-                f"@classLabel {' '.join(known[:8])}", f"this row has {label[0]!r}", where
-            )
 
 
 def disagrees(header: str, row: str, where: str) -> DataError:
@@ -138,20 +125,14 @@ def plain_values(parts: Sequence[str], where: str) -> Recording:
     """A list of numbers for each channel; a shorter channel ends in gaps."""
     names = [str(i + 1) for i in range(len(parts))]
     rows = [
-        Parser([f"channel {name}"] * (part.count(",") + 1)).values(part.split(","), where)
-        if part.strip()
-        else []
+        Parser([f"channel {name}"] * len(cells)).values(cells, where)
         for name, part in zip(names, parts)
+        for cells in [part.split(",") if part.strip() else []]
     ]
     values = np.full((max(map(len, rows), default=0), len(rows)), np.nan, dtype=np.float32)
     for k, row in enumerate(rows):
         values[: len(row), k] = row
     return Recording(values, tuple(names))
-
-
-def split_stamped(content: str) -> list[str]:
-    """At the colons between channels; those of dates stand within brackets."""
-    return re.split(r":(?![^(]*\))", content)
 
 
 def stamped_values(parts: Sequence[str], where: str) -> Recording:
@@ -170,7 +151,10 @@ def stamped_values(parts: Sequence[str], where: str) -> Recording:
                 remedy="mend it, or write @timeStamps false",
             )
         for stamp, cell in PAIR.findall(part):
-            time, dated = seconds_of(stamp)
+            try:
+                time, dated = float(stamp), False
+            except ValueError:
+                time, dated = seconds(stamp.strip(), ISO), True
             kinds.add(dated)
             if not math.isfinite(time) or len(kinds) > 1:
                 raise DataError(
@@ -186,11 +170,3 @@ def stamped_values(parts: Sequence[str], where: str) -> Recording:
         for k, value in steps[time].items():
             values[step, k] = value
     return Recording(values, names, times, True in kinds)
-
-
-def seconds_of(stamp: str) -> tuple[float, bool]:
-    """A time, and whether it was a date."""
-    try:
-        return float(stamp), False
-    except ValueError:
-        return seconds(stamp.strip(), ISO), True

@@ -22,13 +22,13 @@ from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile, path_columns
 from unspool.data.read.reader import (
     SAMPLE,
-    Column,
     FileHead,
     Match,
     Reader,
-    Row,
+    Record,
     Shape,
     refuse_empty,
+    sampled,
 )
 from unspool.errors import DataError
 
@@ -82,25 +82,23 @@ class Unipen(Reader):
                 remedy="write .PEN_DOWN, a point x y a line, and .PEN_UP",
             )
         self.first_line = rows[0].line
-        columns = [Column(name, i, [row.values[i] for row in rows]) for i, name in enumerate(names)]
+        columns = sampled(names, (row.values for row in rows))
         self.columns = columns if self.level not in ("", "?") else [columns[0], *columns[2:]]
         left = sum(levels.values()) - levels[self.level]
         if self.level not in ("", "?"):
             self.remark = f"segments {self.level}"
             self.remark += f", {left:,} of other levels left out" if left else ""
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
         components, segments = parsed(file)
-        more = tuple(own[self.files.index(file)] for _, own in self.paths)
+        more = tuple(column[self.files.index(file)] for _, column in self.paths)
         chosen = [segment for segment in segments if segment.level == self.level]
-        if not chosen:
-            chosen = [Segment("", "?", None, 1, 0)]
-        for own, after in zip(chosen, [*chosen[1:], None]):
-            stop = len(components) if after is None else after.first
-            strokes = strokes_of(own, components, stop, file)
-            if strokes or own.label is not None:
-                row = (strokes, own.label, *more)
-                yield Row(tuple(row[i] for i in numbers), own.line)
+        chosen = chosen or [Segment("", "?", None, 1, 0)]
+        stops = [*(segment.first for segment in chosen[1:]), len(components)]
+        for segment, stop in zip(chosen, stops):
+            strokes = strokes_of(segment, components, stop, file)
+            if strokes or segment.label is not None:
+                yield segment.line, (strokes, segment.label, *more)
 
 
 def strokes_of(
