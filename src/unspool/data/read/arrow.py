@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import count
 from typing import Any, ClassVar
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
+from unspool.data.read.reader import Column, Reader, Row, Shape, sampled
 from unspool.errors import DataError
 
 BATCH = 4096  # rows in memory at once
@@ -29,14 +29,12 @@ class Parquet(Reader):
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
         self.names = self.read_names(files[0])
-        rows = list(islice(self.read(files[0], range(len(self.names)), None), SAMPLE))
-        if not rows:
+        rows = self.read(files[0], range(len(self.names)), None)
+        self.columns = sampled(self.names, (row.values for row in rows))
+        if not self.columns or not self.columns[0].sample:
             raise DataError(
                 "the table has no rows", where=files[0].name, remedy="name a file with rows"
             )
-        self.columns = [
-            Column(name, i, [row.values[i] for row in rows]) for i, name in enumerate(self.names)
-        ]
         for column in self.columns:
             refuse_sound(column, files[0].name)
 
@@ -49,21 +47,15 @@ class Parquet(Reader):
         with opened(file) as arrow, arrow.parquet.ParquetFile(file.unpacked()) as content:
             yield from content.iter_batches(BATCH, columns=names)
 
-    def checked_batches(self, file: TextFile, names: list[str]) -> Iterator[Any]:
-        """The same; a damaged one, whose offsets would lead outside of the file, is refused."""
-        with opened(file):
-            for batch in self.batches(file, names):
-                batch.validate(full=True)
-                yield batch
-
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         names = [self.names[i] for i in numbers]
-        line = 0
-        for batch in self.checked_batches(file, list(dict.fromkeys(names))):
-            columns = [[plain(value) for value in batch.column(name).to_pylist()] for name in names]
-            for values in zip(*columns):
-                line += 1
-                yield Row(values, line)
+        lines = count(1)
+        with opened(file):
+            for batch in self.batches(file, list(dict.fromkeys(names))):
+                batch.validate(full=True)  # offsets of a damaged one would lead outside of the file
+                columns = [map(plain, batch.column(name).to_pylist()) for name in names]
+                for values in zip(*columns):
+                    yield Row(values, next(lines))
 
 
 class Arrow(Parquet):

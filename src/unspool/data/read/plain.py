@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ from unspool.data.read.reader import (
     FileHead,
     Match,
     Reader,
+    Record,
     Row,
     Shape,
     refuse_empty,
+    sampled,
 )
 from unspool.errors import DataError, Option
 
@@ -84,20 +86,18 @@ class Labelled(Reader):
         refuse_empty(files[0])
         lines = files[0].head(SAMPLE)
         self.delimiter = label_delimiter(lines)
-        pairs = [cut_label(line, self.delimiter) for line in lines]
-        self.columns = [
-            Column(name, i, [pair[i] for pair in pairs]) for i, name in enumerate(("label", "text"))
-        ]
+        self.columns = sampled(
+            ("label", "text"), (cut_label(line, self.delimiter) for line in lines)
+        )
 
     @property
     def options(self) -> dict[str, Any]:
         return {"delimiter": self.delimiter}
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
         for line, content in enumerate(file.lines(report), start=1):
             if content.strip():
-                pair = cut_label(content, self.delimiter)
-                yield Row(tuple(pair[i] for i in numbers), line)
+                yield line, cut_label(content, self.delimiter)
 
 
 class FastText(Reader):
@@ -117,22 +117,22 @@ class FastText(Reader):
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
         refuse_empty(files[0])
-        pairs = [cut_marked(line) for line in files[0].head(SAMPLE)]
-        self.typed = any(len(labels) > 1 for labels, _ in pairs)
-        texts = [text for _, text in pairs]
-        names = [labels if self.typed else " ".join(labels) for labels, _ in pairs]
-        self.columns = [Column("label", 0, names), Column("text", 1, texts)]
+        lines = files[0].head(SAMPLE)
+        self.typed = any(len(cut_marked(line)[0]) > 1 for line in lines)
+        self.columns = sampled(("label", "text"), map(self._cut, lines))
+
+    def _cut(self, line: str) -> tuple[Any, str]:
+        labels, text = cut_marked(line)
+        return labels if self.typed else " ".join(labels), text
 
     @property
     def options(self) -> dict[str, Any]:
         return {"several": self.typed}
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
         for line, content in enumerate(file.lines(report), start=1):
             if content.strip():
-                labels, text = cut_marked(content)
-                pair = (labels if self.typed else " ".join(labels), text)
-                yield Row(tuple(pair[i] for i in numbers), line)
+                yield line, self._cut(content)
 
 
 def cut_marked(line: str) -> tuple[list[str], str]:
@@ -185,11 +185,7 @@ class Folder(Reader):
         names = list(dict.fromkeys(self.label(file) for file in files))
         if {plain(name) for name in names} <= SPLIT_NAMES:
             raise self.split(names)
-        first = list(islice(self.rows([0, 1]), SAMPLE))
-        self.columns = [
-            Column(name, i, [row.values[i] for row in first])
-            for i, name in enumerate(("text", "label"))
-        ]
+        self.columns = sampled(("text", "label"), (row.values for row in self.rows([0, 1])))
 
     def label(self, file: TextFile) -> str:
         return stem(file.path)
@@ -201,12 +197,11 @@ class Folder(Reader):
             remedy=("name the training file, and the others with ", Option("valid", "test")),
         )
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
         label = self.label(file)
         for line, content in enumerate(file.lines(report), start=1):
             if content.strip():
-                pair = (content.strip(), label)
-                yield Row(tuple(pair[i] for i in numbers), line)
+                yield line, (content.strip(), label)
 
 
 class Folders(Folder):
@@ -236,16 +231,16 @@ class Folders(Folder):
             remedy=f"name the one to train on, such as {root / names[0]}",
         )
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
-        pair = ("".join(file.blocks(report)).strip(), self.label(file))
-        yield Row(tuple(pair[i] for i in numbers), 1)
+    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+        yield 1, ("".join(file.blocks(report)).strip(), self.label(file))
 
 
-class Parallel(Reader):
+class Parallel(Lines):
     """Both files must have as many lines."""
 
     name = "parallel"
     shape = Shape.PAIRS
+    editable = False
     title = "pairs of lines"
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
@@ -261,10 +256,6 @@ class Parallel(Reader):
             if None in pair:
                 raise self._no_partner(line)
             yield Row(tuple(pair[i].strip() for i in numbers), line)
-
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
-        for line, content in enumerate(file.lines(report), start=1):
-            yield Row((content.strip(),), line)
 
     def _no_partner(self, line: int) -> DataError:
         sizes = [sum(1 for _ in file.lines()) for file in self.files]
