@@ -40,7 +40,7 @@ class Corpus:
 
 
 def fit_fields(
-    fields: Fields, stored: Stored, rows: np.ndarray, where: str, progress: Progress | None
+    fields: Fields, stored: Stored, rows: np.ndarray, where: str, progress: Progress
 ) -> list[str]:
     """Fit each field to the training rows; returns notes."""
     notes = []
@@ -56,7 +56,7 @@ def load_corpus(
     *,
     unit: str = "rows",
     fit: Callable[..., list[str]] = fit_fields,
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> Corpus:
     """Read, split and number the data; a second time it comes from the cache.
 
@@ -99,7 +99,7 @@ def load_rows(
     hold_out: HoldOut,
     unit: str,
     fit: Callable[..., list[str]],
-    progress: Progress | None,
+    progress: Progress,
 ) -> Corpus:
     usable, notes = {}, []
     for name, found in stored.items():
@@ -202,7 +202,7 @@ def load_stream(
     stream: Any,
     stored: Mapping[str, Stored],
     hold_out: HoldOut,
-    progress: Progress | None,
+    progress: Progress,
 ) -> Corpus:
     """One long sequence, of which the last shares are held out."""
     name, fields = stream.name, {stream.name: stream}
@@ -222,9 +222,7 @@ def load_stream(
     return Corpus(fields, parts, notes)
 
 
-def encode_table(
-    plan: Plan, fields: Fields, progress: Progress | None = None
-) -> tuple[Part, list[str]]:
+def encode_table(plan: Plan, fields: Fields, progress: Progress = None) -> tuple[Part, list[str]]:
     """A whole table for fields that have been fitted, as for an evaluation: no row is left out but
     those without the answer.
 

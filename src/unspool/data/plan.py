@@ -70,7 +70,7 @@ class Plan:
     settings: dict[str, Any] = field(default_factory=dict)
     only: Only | None = None
 
-    def rows(self, report: Report | None = None) -> Iterator[Row]:
+    def rows(self, report: Report = None) -> Iterator[Row]:
         """The values of the fields, in the order of `columns`, of every row."""
         columns = list(self.columns.values())
         if self.only is None:

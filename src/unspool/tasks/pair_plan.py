@@ -106,9 +106,7 @@ def first_of(table: Table, data: DataConfig, second: Column) -> Column:
     first = known(others, pairs) or longest(others)
     if first is None:
         raise DataError(
-            "there is no column for the first text",
-            where=table.name,
-            remedy="name it with --text",
+            "there is no column for the first text", where=table.name, remedy="name it with --text"
         )
     return first
 

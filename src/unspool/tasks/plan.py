@@ -13,14 +13,7 @@ from typing import NamedTuple
 from unspool.config import DataConfig
 from unspool.data.plan import Conversion, Plan, Values, split_column
 from unspool.data.read import Column, Shape, Table, joined
-from unspool.data.read.columns import (
-    LABEL_NAMES,
-    TEXT_NAMES,
-    known,
-    listed_names,
-    longest,
-    plain,
-)
+from unspool.data.read.columns import LABEL_NAMES, TEXT_NAMES, known, listed_names, longest, plain
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.read.media import MUSIC
 from unspool.data.read.reader import SAMPLE

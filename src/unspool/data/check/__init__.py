@@ -27,12 +27,7 @@ from unspool.data.check.describe import (
     files,
     marked_lines,
 )
-from unspool.data.check.findings import (
-    Draft,
-    odd_lengths,
-    odd_sides,
-    repetitions,
-)
+from unspool.data.check.findings import Draft, odd_lengths, odd_sides, repetitions
 from unspool.data.check.near import near_repetitions
 from unspool.data.check.noise import find_suspects
 from unspool.data.check.report import CheckReport, Finding, PartReport, histogram, percentiles
@@ -72,7 +67,7 @@ def check(
     max_length: int,
     group: str | None = None,
     suspects: bool = True,
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> Checked:
     """Count, measure and compare the parts of a corpus, which was read without a limit of length.
 

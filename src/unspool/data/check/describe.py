@@ -38,7 +38,7 @@ def examiners(corpus: Corpus) -> dict[str, Examiner]:
 
 
 def describe(
-    rows: Rows, drafts: Sequence[Draft], progress: Progress | None
+    rows: Rows, drafts: Sequence[Draft], progress: Progress
 ) -> tuple[list[Finding], list[Survey]]:
     """The findings of the drafts, and a survey of each file."""
     wanted: dict[int, set[int]] = {}

@@ -51,7 +51,7 @@ def survey(
     wanted: Iterable[int] = (),
     *,
     stream: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> Survey:
     """Read a file once."""
     found, asked = Survey(), set(wanted)

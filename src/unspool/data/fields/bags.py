@@ -143,7 +143,7 @@ class NgramField(TokenField):
         return [self.separator.join(tokens[t] for t in ngram) for ngram in self.words.tokens()]
 
     def fit(
-        self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         column = self.sided(column)
         if self.longest == 0:
@@ -204,7 +204,7 @@ class NgramField(TokenField):
         super().invent(vocab=vocab, classes=classes)
         self.words = TokenNgrams(vocab - FIRST if self.longest is None else 0)
 
-    def values(self, column: TokenColumn, progress: Progress | None = None) -> Bags:
+    def values(self, column: TokenColumn, progress: Progress = None) -> Bags:
         column = self.sided(column)
         raw = Ragged.of_offsets(column.ids, column.offsets)
         raw = raw.cut(self.max_length) if self.max_length else raw
@@ -215,9 +215,7 @@ class NgramField(TokenField):
         if not self.form.sides:
             return column
         joined = replace(
-            column,
-            offsets=column.offsets[::2],
-            characters=column.characters.reshape(-1, 2).sum(1),
+            column, offsets=column.offsets[::2], characters=column.characters.reshape(-1, 2).sum(1)
         )
         if self.settings.kind != "word":
             return joined

@@ -42,7 +42,7 @@ def texts_of(chars: TokenColumn, spans: np.ndarray) -> Iterator[str]:
 def fit_cached(
     stretches: Sequence[TokenStretches],
     settings: TokenizerConfig,
-    progress: Progress | None,
+    progress: Progress,
     *,
     specials: Sequence[str],
 ) -> BPETokenizer:
@@ -90,7 +90,7 @@ def fit_cached(
 
 
 def encode_subwords(
-    chars: TokenColumn, spans: np.ndarray, tokenizer: SubwordTokenizer, progress: Progress | None
+    chars: TokenColumn, spans: np.ndarray, tokenizer: SubwordTokenizer, progress: Progress
 ) -> TokenColumn:
     """The column of pieces of words, one text a span; its ids are those of the tokenizer."""
     identity = json.dumps(tokenizer.to_json())

@@ -66,12 +66,7 @@ class EncodedImageSource(VectorSource):
     whole_reason = "an image is read as a whole"
 
     def __init__(
-        self,
-        shape: ImageShape,
-        *,
-        read: Callable[[Path], ImageEncoder],
-        path: Path,
-        features: int,
+        self, shape: ImageShape, *, read: Callable[[Path], ImageEncoder], path: Path, features: int
     ) -> None:
         super().__init__()
         self.images = ImageSource(shape)

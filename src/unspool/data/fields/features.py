@@ -90,7 +90,7 @@ class FeatureField(RecordingField):
         return self.vectors.as_read(recording)
 
     def fit(
-        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         notes = self.vectors.fit(column, rows, where=where, progress=progress)
         times = None if column.times is None else column.times.select(rows)
@@ -103,7 +103,7 @@ class FeatureField(RecordingField):
         self.vectors.invent(vocab=vocab, classes=classes)
         self.centre, self.spread_ = np.zeros(len(self.names)), np.ones(len(self.names))
 
-    def values(self, column: Any, progress: Progress | None = None) -> Features:
+    def values(self, column: Any, progress: Progress = None) -> Features:
         return self._standardised(self.vectors.values(column, progress))
 
     def encode(self, raw: Any) -> Features:

@@ -183,7 +183,7 @@ class Field(ABC):
 
     @abstractmethod
     def fit(
-        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         """Learn from the training rows what the numbers mean; returns notes about it.
 
@@ -195,7 +195,7 @@ class Field(ABC):
         """Fit it to invented values of this many kinds, for a summary without data."""
 
     @abstractmethod
-    def values(self, column: Any, progress: Progress | None = None) -> Any:
+    def values(self, column: Any, progress: Progress = None) -> Any:
         """All rows of a stored column as arrays: something with `len` and `select(rows)`."""
 
     def fits(self, values: Any) -> np.ndarray:

@@ -195,12 +195,7 @@ class HistoryField(RecordingField):
         return at_equal_steps(column, self.step) if self.resample else column
 
     def fit(
-        self,
-        column: VectorColumn,
-        rows: np.ndarray,
-        *,
-        where: str,
-        progress: Progress | None = None,
+        self, column: VectorColumn, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         notes = self.settle(column, where=where)
         return notes + self.fit_steps(column, rows, column.values.lengths[rows], where=where)
@@ -332,7 +327,7 @@ class HistoryField(RecordingField):
         static[rows] = vectors
         return static
 
-    def values(self, column: VectorColumn, progress: Progress | None = None) -> Stretches:
+    def values(self, column: VectorColumn, progress: Progress = None) -> Stretches:
         """Series that nothing was learnt from: all steps after a first window, at least the last
         horizon."""
         column = self.regular(column)

@@ -141,7 +141,7 @@ class JoinedField(Field):
         return self.members[0].blank(column[0])
 
     def fit(
-        self, column: list[Any], rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: list[Any], rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         for member, part in zip(self.members, column):
             member.fit(part, rows, where=where, progress=progress)
@@ -151,7 +151,7 @@ class JoinedField(Field):
         for member in self.members:
             member.invent(vocab=vocab, classes=classes)
 
-    def values(self, column: list[Any], progress: Progress | None = None) -> JoinedValues:
+    def values(self, column: list[Any], progress: Progress = None) -> JoinedValues:
         return JoinedValues([member.values(part) for member, part in zip(self.members, column)])
 
     def encode(self, raw: Sequence[Any]) -> JoinedValues:

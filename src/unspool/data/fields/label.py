@@ -173,7 +173,7 @@ class LabelField(NamesField):
             )
 
     def fit(
-        self, column: LabelColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: LabelColumn, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         ids = column.ids[rows]
         count = {column.names[i]: int(n) for i, n in enumerate(np.bincount(ids)) if n}
@@ -211,7 +211,7 @@ class LabelField(NamesField):
     def invent(self, *, vocab: int, classes: int) -> None:
         self.names = [f"class{i}" for i in range(classes)]
 
-    def values(self, column: LabelColumn, progress: Progress | None = None) -> Labels:
+    def values(self, column: LabelColumn, progress: Progress = None) -> Labels:
         index = {name: i for i, name in enumerate(self.names)}
         numbers = np.array([index.get(name, -1) for name in column.names], dtype=np.int64)
         ids = numbers[column.ids]

@@ -142,12 +142,7 @@ class LabelsField(NamesField):
             )
 
     def fit(
-        self,
-        column: LabelsColumn,
-        rows: np.ndarray,
-        *,
-        where: str,
-        progress: Progress | None = None,
+        self, column: LabelsColumn, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         counts = np.bincount(flat(column.ids, rows).ids, minlength=len(column.names))
         count = dict(zip(column.names, counts.tolist()))
@@ -167,7 +162,7 @@ class LabelsField(NamesField):
     def invent(self, *, vocab: int, classes: int) -> None:
         self.names = [f"label{i}" for i in range(classes)]
 
-    def values(self, column: LabelsColumn, progress: Progress | None = None) -> LabelSets:
+    def values(self, column: LabelsColumn, progress: Progress = None) -> LabelSets:
         return self._numbered(column.ids, column.names)
 
     def encode(self, raw: Sequence[Any]) -> LabelSets:

@@ -170,11 +170,7 @@ class MusicEvents(TokenField):
     def __init__(self, name: str, grid: int, *, max_length: int = 0) -> None:
         settings = TokenizerConfig(kind="word", split="space", normalize="none")
         super().__init__(
-            name,
-            settings,
-            specials=SENTENCE_SPECIALS,
-            marks=(True, True),
-            max_length=max_length,
+            name, settings, specials=SENTENCE_SPECIALS, marks=(True, True), max_length=max_length
         )
         self.known = KnownMusic(grid)
         self.invent(vocab=0, classes=0)
@@ -230,7 +226,7 @@ class MusicEvents(TokenField):
         return EventColumn(**vars(column), left=LeftOut(folder, self.name).load())
 
     def fit(
-        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         lengths = np.diff(column.offsets)[rows]
         self.known.learn(

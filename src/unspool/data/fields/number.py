@@ -123,7 +123,7 @@ class NumberField(Field):
         return np.isnan(column.array).any(1)
 
     def fit(
-        self, column: Numbers, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: Numbers, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         numbers = column.array[rows]
         self.mean, self.std, self.median = numbers.mean(0), numbers.std(0), np.median(numbers, 0)
@@ -159,7 +159,7 @@ class NumberField(Field):
         self.names = [self.name]
         self.mean, self.std, self.median = np.zeros(1), np.ones(1), np.zeros(1)
 
-    def values(self, column: Numbers, progress: Progress | None = None) -> Numbers:
+    def values(self, column: Numbers, progress: Progress = None) -> Numbers:
         return column
 
     def encode(self, raw: Sequence[Any]) -> Numbers:

@@ -298,12 +298,12 @@ class PairField(TokenField):
         return self.form.open(super().open(folder, key, where), folder, self.name)
 
     def fit(
-        self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         both = np.stack([2 * rows, 2 * rows + 1], 1).reshape(-1)
         return super().fit(column, both, where=where, progress=progress)
 
-    def values(self, column: TokenColumn, progress: Progress | None = None) -> TokenPairs:
+    def values(self, column: TokenColumn, progress: Progress = None) -> TokenPairs:
         numbered, remap = self.numbered(column, column.spans(), progress)
         pairs = TokenPairs.of_sides(
             Ragged.of_offsets(numbered.ids, numbered.offsets),

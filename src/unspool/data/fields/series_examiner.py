@@ -181,8 +181,7 @@ class AudioExaminer(SeriesExaminer):
     FLAWS: ClassVar[Mapping[str, Flaw]] = {
         "silent": Flaw("are silent: every sample is 0", "they are left out; record them again"),
         "clipped": Flaw(
-            "are clipped: samples in a row at full scale",
-            "record them at a lower level",
+            "are clipped: samples in a row at full scale", "record them at a lower level"
         ),
         "mostly-silence": Flaw(
             f"are silence for more than {100 * MOSTLY:.0f} % of their time"

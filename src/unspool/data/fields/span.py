@@ -106,7 +106,7 @@ class SpanField(Field):
         return (column.lengths > 0).astype(np.int64)
 
     def fit(
-        self, column: Ragged, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: Ragged, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         without = int((column.lengths[rows] == 0).sum())
         return [f"{without:,} of {len(rows):,} training questions have no answer"]
@@ -114,7 +114,7 @@ class SpanField(Field):
     def invent(self, *, vocab: int, classes: int) -> None:
         return
 
-    def values(self, column: Ragged, progress: Progress | None = None) -> AnswerSpans:
+    def values(self, column: Ragged, progress: Progress = None) -> AnswerSpans:
         return AnswerSpans(column)
 
     def encode(self, raw: Sequence[Any]) -> AnswerSpans:

@@ -229,14 +229,14 @@ class StoryField(TokenField):
         return f"an empty {self.name}"
 
     def fit(
-        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         first = np.cumsum(column.texts) - column.texts
         numbers = [np.arange(first[r], first[r] + column.texts[r]) for r in rows.tolist()]
         every = np.concatenate([np.empty(0, np.int64), *numbers])
         return super().fit(column, every, where=where, progress=progress)
 
-    def values(self, column: Any, progress: Progress | None = None) -> StoryValues:
+    def values(self, column: Any, progress: Progress = None) -> StoryValues:
         texts = column.texts
         return StoryValues(
             super().values(column, progress), np.cumsum(texts) - texts, texts, self.memory

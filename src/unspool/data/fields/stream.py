@@ -43,10 +43,7 @@ class TextStream(TokenField):
         return column.tokens
 
     def fit_stream(
-        self,
-        column: TokenColumn,
-        cuts: Mapping[str, tuple[int, int]],
-        progress: Progress | None = None,
+        self, column: TokenColumn, cuts: Mapping[str, tuple[int, int]], progress: Progress = None
     ) -> list[str]:
         """Fit to the stretch from the first to the last step of "train"."""
         spans = column.spans(sorted({edge for pair in cuts.values() for edge in pair}))
@@ -54,10 +51,7 @@ class TextStream(TokenField):
         return self.fit_spans([TokenStretches(column, inside)], progress)
 
     def streams(
-        self,
-        column: TokenColumn,
-        cuts: Mapping[str, tuple[int, int]],
-        progress: Progress | None = None,
+        self, column: TokenColumn, cuts: Mapping[str, tuple[int, int]], progress: Progress = None
     ) -> dict[str, Tokens]:
         """Stretches of a column of one long text, each as one text: {name: (first, end)}."""
         spans = column.spans(sorted({edge for pair in cuts.values() for edge in pair}))

@@ -110,7 +110,7 @@ class TagsField(Field):
         self.read(column)
 
     def fit(
-        self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         """The tags that occur in training, sorted; at least two."""
         tags = self.read(column)
@@ -129,7 +129,7 @@ class TagsField(Field):
     def invent(self, *, vocab: int, classes: int) -> None:
         self.names = [f"class{i}" for i in range(classes)]
 
-    def values(self, column: TokenColumn, progress: Progress | None = None) -> TagValues:
+    def values(self, column: TokenColumn, progress: Progress = None) -> TagValues:
         """Tags are numbered as `names`; others, which the model cannot give, after them."""
         tags = self.read(column)
         if self.marks is not None:

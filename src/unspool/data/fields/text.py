@@ -173,7 +173,7 @@ class TokenField(Field):
         return self.form.from_json(value, where)
 
     def fit(
-        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         spans = column.spans()[rows]
         if self.settings.kind == "bpe" and self.max_length:  # what is cut has no say
@@ -181,9 +181,7 @@ class TokenField(Field):
             spans = np.stack([spans[:, 0], np.minimum(spans[:, 1], spans[:, 0] + most)], 1)
         return self.fit_spans([TokenStretches(column, spans)], progress)
 
-    def fit_spans(
-        self, stretches: Sequence[TokenStretches], progress: Progress | None
-    ) -> list[str]:
+    def fit_spans(self, stretches: Sequence[TokenStretches], progress: Progress) -> list[str]:
         """Learn the vocabulary from stretches of one column or more, unless there is one."""
         if self.tokenizer is not None:
             return [f"vocabulary: {len(self.tokenizer):,} {self.unit}, given"]
@@ -196,7 +194,7 @@ class TokenField(Field):
         names = (f"token{i}" for i in range(vocab - len(self.specials)))
         self.tokenizer = CharTokenizer(Vocab.of(names, specials=self.specials))
 
-    def values(self, column: Any, progress: Progress | None = None) -> Any:
+    def values(self, column: Any, progress: Progress = None) -> Any:
         characters = column.characters
         column, remap = self.numbered(column, column.spans(), progress)
         return Tokens(
@@ -216,7 +214,7 @@ class TokenField(Field):
         return open_ids(types, self.copied_into.fitted.vocab)
 
     def numbered(
-        self, column: TokenColumn, spans: np.ndarray, progress: Progress | None
+        self, column: TokenColumn, spans: np.ndarray, progress: Progress
     ) -> tuple[TokenColumn, np.ndarray | None]:
         """The column that ids are read from, and the id of the vocabulary for each of its ids.
         Pieces of words have a column of their own, with a text for each stretch and final ids."""

@@ -72,12 +72,7 @@ class TextExaminer(Examiner):
             "read as Windows-1252",
             usual=True,
         ),
-        "control": Flaw(
-            "hold control characters",
-            "",
-            "control characters removed",
-            usual=True,
-        ),
+        "control": Flaw("hold control characters", "", "control characters removed", usual=True),
         "html": Flaw(
             "hold HTML: tags such as <br /> or entities such as &amp;",
             "",

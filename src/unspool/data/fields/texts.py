@@ -147,7 +147,7 @@ class TextsField(TokenField):
         return column.rows.lengths == 0
 
     def fit(
-        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         spans = column.texts.spans()[gather(column.rows.select(rows))]
         notes = self.fit_spans([TokenStretches(column.texts, spans)], progress)
@@ -165,10 +165,10 @@ class TextsField(TokenField):
         super().invent(vocab=vocab, classes=classes)
         self.longest = 20
 
-    def values(self, column: Any, progress: Progress | None = None) -> Any:
+    def values(self, column: Any, progress: Progress = None) -> Any:
         return Texts(self._tokens(column.texts, progress), column.rows)
 
-    def _tokens(self, column: TokenColumn, progress: Progress | None) -> Tokens:
+    def _tokens(self, column: TokenColumn, progress: Progress) -> Tokens:
         return super().values(column, progress)
 
     def fits(self, values: Any) -> np.ndarray:

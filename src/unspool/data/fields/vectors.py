@@ -184,7 +184,7 @@ class VectorField(RecordingField):
         return [*names, *(["time between steps"] if self.irregular == "channel" else [])]
 
     def fit(
-        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         longest = int(column.values.lengths[rows].max())
         if self.window and longest < self.window:
@@ -212,7 +212,7 @@ class VectorField(RecordingField):
     def invent(self, *, vocab: int, classes: int) -> None:
         self.scaler.mean, self.scaler.std = self.source.invent()
 
-    def values(self, column: Any, progress: Progress | None = None) -> Series:
+    def values(self, column: Any, progress: Progress = None) -> Series:
         series = self.series_of(column.values, column.times)
         series.seen = getattr(column, "seen", None)
         return series
@@ -384,9 +384,7 @@ class VectorField(RecordingField):
             valid = False
         if not valid:
             raise RunError(
-                "invalid channels, means or deviations",
-                where=folder / FILE,
-                remedy=AGAIN,
+                "invalid channels, means or deviations", where=folder / FILE, remedy=AGAIN
             )
         self.scaler.mean, self.scaler.std = mean, std
         self.source.load(folder)

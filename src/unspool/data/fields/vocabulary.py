@@ -59,7 +59,7 @@ def _count(column: TokenColumn, spans: np.ndarray) -> np.ndarray:
 def fit_tokenizer(
     stretches: Sequence[TokenStretches],
     settings: TokenizerConfig,
-    progress: Progress | None,
+    progress: Progress,
     *,
     newlines: bool = False,
     specials: Sequence[str] = SPECIALS,

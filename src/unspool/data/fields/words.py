@@ -145,7 +145,7 @@ class WordsField(Field):
         return WordsWriter(folder, self.name, self.rules)
 
     def fit(
-        self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:
         counts = count_types(column, column.spans()[rows])
         note = "vocabulary: that of the model it starts from"
@@ -164,7 +164,7 @@ class WordsField(Field):
         if self.reads_characters:
             self.spelling = CharTokenizer(Vocab.of(map(chr, range(33, 127))))
 
-    def values(self, column: TokenColumn, progress: Progress | None = None) -> WordValues:
+    def values(self, column: TokenColumn, progress: Progress = None) -> WordValues:
         return self._words(Ragged.of_offsets(column.ids, column.offsets), column.types)
 
     def fits(self, values: WordValues) -> np.ndarray:

@@ -109,7 +109,7 @@ class Arrays(Reader):
     def options(self) -> dict[str, Any]:
         return {"array": self.array, "others": self.keys}
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         """The line of a series is its number, from 1."""
         values, others = self._split(read_arrays(file), file)
         columns: list[Sequence[Any]] = [values]

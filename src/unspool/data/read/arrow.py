@@ -47,7 +47,7 @@ class Parquet(Reader):
         with opened(file) as arrow, arrow.parquet.ParquetFile(file.unpacked()) as content:
             yield from content.iter_batches(BATCH, columns=names)
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         names = [self.names[i] for i in numbers]
         lines = count(1)
         with opened(file):

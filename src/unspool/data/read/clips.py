@@ -150,7 +150,7 @@ class ClipArrays(Reader):
         for i, (pixels, others) in enumerate(zip(clips, self._others(file)), 1):
             yield Clip(None, f"{file.name}:{i}", pixels), *others[1:]
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         """The line of a clip is its number, from 1."""
         for line, row in enumerate(self._rows(file), 1):
             yield Row(tuple(row[i] for i in numbers), line)

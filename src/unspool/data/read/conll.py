@@ -71,7 +71,7 @@ class Conll(Reader):
     def options(self) -> dict[str, Any]:
         return {"delimiter": self.delimiter, "width": self.width}
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         for sentence in self.sentences(file, report):
             values = tuple([solid(token.fields[i].strip()) for token in sentence] for i in numbers)
             for number, column in zip(numbers, values):
@@ -83,7 +83,7 @@ class Conll(Reader):
                     )
             yield Row(values, sentence[0].line)
 
-    def sentences(self, file: TextFile, report: Report | None = None) -> Iterator[list[Token]]:
+    def sentences(self, file: TextFile, report: Report = None) -> Iterator[list[Token]]:
         """The tokens of each sentence: a blank line or a mark of a document ends one."""
         sentence: list[Token] = []
         for number, line in enumerate(file.lines(report), start=1):

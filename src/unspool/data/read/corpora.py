@@ -12,15 +12,7 @@ from typing import ClassVar
 from unspool.config import DataConfig
 from unspool.data.read.columns import CAPTION_NAMES
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import (
-    FileHead,
-    Match,
-    Reader,
-    Record,
-    Shape,
-    refuse_empty,
-    sampled,
-)
+from unspool.data.read.reader import FileHead, Match, Reader, Record, Shape, refuse_empty, sampled
 from unspool.errors import DataError
 
 SQUAD_START = re.compile(r'"paragraphs"\s*:')
@@ -55,7 +47,7 @@ class Squad(CorpusReader):
         is_object = head.start.lstrip().startswith("{")
         return Match.CERTAIN.when(is_object and SQUAD_START.search(head.start[:100_000]))
 
-    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         try:
             stored = json.loads("".join(file.blocks()))
             articles = stored["data"] if isinstance(stored, dict) else stored
@@ -94,7 +86,7 @@ class Stories(CorpusReader):
         asking = any("?" in line and "\t" in line for line in lines)
         return Match.CERTAIN.when(lines[0].startswith("1 ") and numbered and asking)
 
-    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         story: list[str] = []
         places: dict[str, int] = {}  # the number of a line -> that of its statement, from 1
         for line, content in enumerate(file.lines(report), start=1):
@@ -148,7 +140,7 @@ class Seg(CorpusReader):
         targets = all(TARGET in line for line in lines[0:whole:3])
         return Match.CERTAIN.when(whole > 0 and polarities and targets)
 
-    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         opinion: list[str] = []
         line = 0
         for line, content in enumerate(file.lines(report), start=1):
@@ -197,7 +189,7 @@ class Coco(CorpusReader):
             is_object and COCO_START.search(start) and COCO_FIELDS.search(start)
         )
 
-    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         path = file.unpacked()
         return enumerate(captions(path, file.name, path.stat().st_mtime_ns), start=1)
 

@@ -168,9 +168,7 @@ class Cells(Reader):
         """Find out how the cells are read."""
 
     @abstractmethod
-    def cells(
-        self, file: TextFile, report: Report | None = None
-    ) -> Iterator[tuple[int, list[str]]]:
+    def cells(self, file: TextFile, report: Report = None) -> Iterator[tuple[int, list[str]]]:
         """(line, fields) of every row that is not blank, a header included."""
 
     @property
@@ -186,7 +184,7 @@ class Cells(Reader):
         reader.numerals = {}
         return reader
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         rows = self.cells(file, report)
         for _ in islice(rows, self.above + self.header + self.below):
             pass
@@ -255,9 +253,7 @@ class Delimited(Cells):
         csv.writer(written, delimiter=delimiter, lineterminator="\n").writerow(cells)
         return written.getvalue()
 
-    def cells(
-        self, file: TextFile, report: Report | None = None
-    ) -> Iterator[tuple[int, list[str]]]:
+    def cells(self, file: TextFile, report: Report = None) -> Iterator[tuple[int, list[str]]]:
         return table_rows(file, self.dialect, report)
 
 
@@ -345,7 +341,7 @@ def _reads_well(file: TextFile, dialect: Dialect) -> bool:
 
 
 def table_rows(
-    file: TextFile, dialect: Dialect, report: Report | None = None
+    file: TextFile, dialect: Dialect, report: Report = None
 ) -> Iterator[tuple[int, list[str]]]:
     """(line, fields) of every row that is not blank; a quoted field may hold line ends."""
     reader = csv.reader(

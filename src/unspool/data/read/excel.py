@@ -39,9 +39,7 @@ class Excel(Cells):
     def options(self) -> dict[str, Any]:
         return {"sheet": self.sheet, **super().options}
 
-    def cells(
-        self, file: TextFile, report: Report | None = None
-    ) -> Iterator[tuple[int, list[str]]]:
+    def cells(self, file: TextFile, report: Report = None) -> Iterator[tuple[int, list[str]]]:
         book = open_workbook(file)
         try:
             width = 0

@@ -46,7 +46,7 @@ HEAD_BLOCKS = 4
 LOOKED_AT = 10_000  # files of a folder in which nothing can be read
 PIECE = 1 << 14  # characters of a stream handed on at once
 
-Report = Callable[[float], None]
+Report = Callable[[float], None] | None  # called with the share of the file that was read
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class TextFile:
     name: str
     encoding: str = "utf-8"
 
-    def blocks(self, report: Report | None = None) -> Iterator[str]:
+    def blocks(self, report: Report = None) -> Iterator[str]:
         """Decoded text, about a megabyte at a time, cut anywhere; `report` gets the share read."""
         decoder, line = None, 1
         with self._open() as (content, position):
@@ -98,7 +98,7 @@ class TextFile:
                 if report is not None:
                     report(min(1.0, position() / size))
 
-    def lines(self, report: Report | None = None) -> Iterator[str]:
+    def lines(self, report: Report = None) -> Iterator[str]:
         """Lines with their "\\n". Only line ends separate them: not U+0085 and its like."""
         rest = ""
         for block in self.blocks(report):
@@ -120,7 +120,7 @@ class TextFile:
         lines = (line.rstrip("\n") for line in io.StringIO(text))
         return list(islice((line for line in lines if line.strip()), count))
 
-    def pieces(self, report: Report | None = None) -> Iterator[str]:
+    def pieces(self, report: Report = None) -> Iterator[str]:
         """The whole text in pieces of whole lines; a longer line is cut at a space if it can be."""
         rest = ""
         for block in self.blocks(report):

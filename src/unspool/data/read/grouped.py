@@ -66,10 +66,10 @@ class GroupedRows(Reader):
     def sources(self, column: Column) -> tuple[str, ...]:
         return self.inner.sources(column)
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         raise NotImplementedError  # rows of a group may be in any file
 
-    def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
+    def rows(self, numbers: Sequence[int], report: Report = None) -> Iterator[Row]:
         fixed = [] if self.fixed is None else [self.fixed.number]
         rows = self.inner.rows([self.key, *numbers, *fixed], report)
         for group in self._groups(rows, [*numbers, *fixed], whole=True):

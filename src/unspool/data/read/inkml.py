@@ -185,7 +185,7 @@ class InkMl(Reader):
         annotations = (parsed.annotations.get(name) for name in self.types)
         return parsed.traces, *annotations, *(column[number] for _, column in self.paths)
 
-    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         yield 1, self._values(Parsed(file))
 
 

@@ -61,7 +61,7 @@ class JsonLines(Reader):
             for i, name in enumerate(names)
         ]
 
-    def objects(self, file: TextFile, report: Report | None = None) -> Iterator[tuple[int, Object]]:
+    def objects(self, file: TextFile, report: Report = None) -> Iterator[tuple[int, Object]]:
         """(line, fields) of every object."""
         return ((line, flat(fields)) for line, fields in json_rows(file, report))
 
@@ -71,7 +71,7 @@ class JsonLines(Reader):
             replace_field(record, change.column.name, change.after)
         return json.dumps(record, ensure_ascii=False) + "\n"
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         names = [self.columns[i].name for i in numbers]
         for line, fields in self.objects(file, report):
             yield Row(tuple(fields.get(name) for name in names), line)
@@ -101,7 +101,7 @@ class JsonArray(JsonLines):
         nested = any(isinstance(values[0], dict) for values in lists.values())
         return Match.CERTAIN.when(alone and (columns or nested))
 
-    def objects(self, file: TextFile, report: Report | None = None) -> Iterator[tuple[int, Object]]:
+    def objects(self, file: TextFile, report: Report = None) -> Iterator[tuple[int, Object]]:
         return ((line, flat(fields)) for line, fields in array_rows(file))
 
 
@@ -135,7 +135,7 @@ def replace_field(record: dict[str, Any], name: str, value: str) -> None:
     record[name] = value
 
 
-def json_rows(file: TextFile, report: Report | None = None) -> Iterator[tuple[int, Object]]:
+def json_rows(file: TextFile, report: Report = None) -> Iterator[tuple[int, Object]]:
     """(line, object) of every line that is not blank."""
     for line, content in enumerate(file.lines(report), start=1):
         if not content.strip():

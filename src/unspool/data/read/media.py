@@ -123,13 +123,13 @@ class MediaFiles(Reader):
     def options(self) -> dict[str, Any]:
         return {"pattern": self.pattern}
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         row = self.files.index(file)
         yield Row(tuple(self.values[i][row] for i in numbers), 1)
         if report is not None:
             report(1.0)
 
-    def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
+    def rows(self, numbers: Sequence[int], report: Report = None) -> Iterator[Row]:
         for row in range(len(self.files)):
             if report is not None:
                 report(row / len(self.files))

@@ -317,10 +317,10 @@ class InMemoryTable(Reader):
     def options(self) -> dict[str, Any]:
         return {"columns": [column.name for column in self.columns]}
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         raise NotImplementedError  # there is no file
 
-    def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
+    def rows(self, numbers: Sequence[int], report: Report = None) -> Iterator[Row]:
         chosen = [self.values[i] for i in numbers]
         size = len(self.values[0])
         every = max(1, size // STEPS)

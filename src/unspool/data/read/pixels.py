@@ -103,7 +103,7 @@ class Pixels(Reader):
             cells = [column[i] for column in others]
             yield picture, *(cell[0] if isinstance(cell, list) else cell for cell in cells)
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         """The line of an image is its number, from 1."""
         for line, row in enumerate(self._rows(file), 1):
             yield Row(tuple(row[i] for i in numbers), line)
@@ -189,7 +189,7 @@ class Idx(Reader):
                 picture = Picture(None, f"{file.name}:{i + 1}", pixels)
                 yield (picture,) if labels is None else (picture, labels[i])
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         for line, row in enumerate(self._rows(file), 1):
             yield Row(tuple(row[i] for i in numbers), line)
 

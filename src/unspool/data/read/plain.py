@@ -43,7 +43,7 @@ class Lines(Reader):
             refuse_empty(files[0])
         self.columns = [Column("text", 0, files[0].head(SAMPLE))]
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         for line, content in enumerate(file.lines(report), start=1):
             yield Row((content.strip(),) * len(numbers), line)
 
@@ -62,7 +62,7 @@ class LongText(Lines):
                 "tunes in ABC as letters (compose reads MIDI, which abc2midi makes of them)"
             )
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         line = 1
         for piece in file.pieces(report):
             yield Row((piece,) * len(numbers), line)
@@ -94,7 +94,7 @@ class Labelled(Reader):
     def options(self) -> dict[str, Any]:
         return {"delimiter": self.delimiter}
 
-    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         for line, content in enumerate(file.lines(report), start=1):
             if content.strip():
                 yield line, cut_label(content, self.delimiter)
@@ -129,7 +129,7 @@ class FastText(Reader):
     def options(self) -> dict[str, Any]:
         return {"several": self.typed}
 
-    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         for line, content in enumerate(file.lines(report), start=1):
             if content.strip():
                 yield line, self._cut(content)
@@ -197,7 +197,7 @@ class Folder(Reader):
             remedy=("name the training file, and the others with ", Option("valid", "test")),
         )
 
-    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         label = self.label(file)
         for line, content in enumerate(file.lines(report), start=1):
             if content.strip():
@@ -231,7 +231,7 @@ class Folders(Folder):
             remedy=f"name the one to train on, such as {root / names[0]}",
         )
 
-    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         yield 1, ("".join(file.blocks(report)).strip(), self.label(file))
 
 
@@ -247,7 +247,7 @@ class Parallel(Lines):
         super().__init__(files, data)
         self.columns = [Column(str(i + 1), i, file.head(SAMPLE)) for i, file in enumerate(files)]
 
-    def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
+    def rows(self, numbers: Sequence[int], report: Report = None) -> Iterator[Row]:
         if len(numbers) == 1:
             yield from self.read(self.files[numbers[0]], [0], report)
             return

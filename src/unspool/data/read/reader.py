@@ -212,16 +212,16 @@ class Reader:
     def options(self) -> dict[str, Any]:
         return {}
 
-    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         """The line and the values of all columns of every row of one file."""
         raise NotImplementedError
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         """The rows of one file, with the values of the columns of these numbers."""
         for line, values in self.records(file, report):
             yield Row(tuple(values[i] for i in numbers), line)
 
-    def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
+    def rows(self, numbers: Sequence[int], report: Report = None) -> Iterator[Row]:
         """The rows of all files; `report` gets the share of their bytes that has been read."""
         ends = list(accumulate(max(1, file.size()) for file in self.files))
         for i, file in enumerate(self.files):
@@ -248,7 +248,7 @@ class Reader:
         return next(islice(self.rows([0]), row, None)).line
 
 
-def _rescaled(report: Report | None, start: float, share: float) -> Report | None:
+def _rescaled(report: Report, start: float, share: float) -> Report:
     return None if report is None else lambda fraction: report(start + share * fraction)
 
 

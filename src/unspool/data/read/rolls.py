@@ -63,7 +63,7 @@ class Rolls(Reader):
     def pieces(self, file: TextFile) -> list[Held]:
         raise NotImplementedError
 
-    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         """The line of a piece is its number, from 1."""
         return enumerate(self.pieces(file), 1)
 

@@ -45,7 +45,7 @@ class Sketches(Reader):
             raise DataError("holds no drawing", where=files[0].name, remedy="name another file")
         self.remark = "in the arrays " + ", ".join(dict.fromkeys(self.columns[1].sample))
 
-    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         """The line of a drawing is its number, from 1; the parts are train, valid and test."""
         arrays = object_arrays(file.unpacked(), file.name)
         number = self.files.index(file)

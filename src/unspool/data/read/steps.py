@@ -104,14 +104,14 @@ class StepRows(Reader):
             "channels": [column.number for column in layout.channels],
         }
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         raise NotImplementedError  # a recording may be in any file
 
-    def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
+    def rows(self, numbers: Sequence[int], report: Report = None) -> Iterator[Row]:
         return self._recordings(numbers, report)
 
     def _recordings(
-        self, numbers: Sequence[int], report: Report | None, *, sampled: bool = False
+        self, numbers: Sequence[int], report: Report, *, sampled: bool = False
     ) -> Iterator[Row]:
         """Recordings of one file each come as they are read; others when all is."""
         others = sorted({self._other(i) for i in numbers} - {-1})
@@ -135,7 +135,7 @@ class StepRows(Reader):
         again = number - 1 - len(self.others) - len(self.paths)
         return again if again >= 0 else -1
 
-    def _steps(self, others: Sequence[int], report: Report | None) -> Iterator[Row]:
+    def _steps(self, others: Sequence[int], report: Report) -> Iterator[Row]:
         layout = self.layout
         time = [] if layout.time is None else [layout.time]
         numbers = [c.number for c in (*self.keys, *time, *layout.channels)]

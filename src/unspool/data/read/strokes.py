@@ -201,10 +201,7 @@ def line_of(stroke: Any, layout: str, number: int, where: str) -> np.ndarray:
         points = points.T
     if points.shape[1] < 2:
         raise DataError(
-            f"{what} has no y",
-            where=where,
-            got=stroke,
-            remedy="give every point an x and a y",
+            f"{what} has no y", where=where, got=stroke, remedy="give every point an x and a y"
         )
     xy = points[:, :2]
     refuse_wild(xy, what, where)

@@ -150,7 +150,7 @@ class Table:
                 )
         return columns
 
-    def rows(self, columns: Sequence[Column], report: Report | None = None) -> Iterator[Row]:
+    def rows(self, columns: Sequence[Column], report: Report = None) -> Iterator[Row]:
         """The rows, with the values of some columns; `report` gets the share that has been read."""
         numbers = [member.number for column in columns for member in column.members]
         rows = self.reader.rows(numbers, report)

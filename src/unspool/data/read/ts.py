@@ -55,7 +55,7 @@ class Ts(Reader):
             )
         self.first_line = next(self.records(files[0]))[0]
 
-    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         inside = False
         for line, content in enumerate(file.lines(report), start=1):
             content = content.strip()

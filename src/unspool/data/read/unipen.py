@@ -89,7 +89,7 @@ class Unipen(Reader):
             self.remark = f"segments {self.level}"
             self.remark += f", {left:,} of other levels left out" if left else ""
 
-    def records(self, file: TextFile, report: Report | None = None) -> Iterator[Record]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         components, segments = parsed(file)
         more = tuple(column[self.files.index(file)] for _, column in self.paths)
         chosen = [segment for segment in segments if segment.level == self.level]

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from unspool.data.plan import Plan
-from unspool.data.read import Row
+from unspool.data.read import Report, Row
 from unspool.data.store.cache import cached
 
 BATCH_ROWS = 1 << 16
 BATCH_CHARACTERS = 1 << 22
 
-Progress = Callable[[str, float], None]
+Progress = Callable[[str, float], None] | None  # called with a stage and the share done
 WhereStep = Callable[[int, int], str]  # a row and one of its steps -> file:line
 
 
@@ -58,9 +58,7 @@ class Stored(NamedTuple):
         return plan.table.where(int(self.lines[row]), file=int(self.files[row]))
 
 
-def store_columns(
-    plan: Plan, fields: Mapping[str, Storable], progress: Progress | None = None
-) -> Stored:
+def store_columns(plan: Plan, fields: Mapping[str, Storable], progress: Progress = None) -> Stored:
     """Every column of the plan, as its field stores it."""
     names = [name for name in plan.columns if name in fields]
     numbers = [list(plan.columns).index(name) for name in names]
@@ -114,7 +112,7 @@ def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield batch
 
 
-def report_stage(progress: Progress | None, stage: str) -> Callable[[float], None] | None:
+def report_stage(progress: Progress, stage: str) -> Report:
     if progress is None:
         return None
     return lambda fraction: progress(stage, fraction)

@@ -14,10 +14,7 @@ from unspool.data.read import media
 from unspool.errors import ConfigError
 from unspool.tasks.inputs.series import SeriesKind, vector_field
 
-MASKS: dict[str, Any] = {
-    "model.time_masks": 2,
-    "model.band_masks": 2,
-}
+MASKS: dict[str, Any] = {"model.time_masks": 2, "model.band_masks": 2}
 
 
 class AudioKind(SeriesKind):

@@ -17,11 +17,7 @@ from unspool.data.fields.texts import texts_of
 from unspool.data.plan import Conversion, Values
 from unspool.data.read import Column, Table
 from unspool.data.read.clip import is_clip
-from unspool.data.read.embedded import (
-    encoded_picture,
-    picture_of_cells,
-    pixel_shape,
-)
+from unspool.data.read.embedded import encoded_picture, picture_of_cells, pixel_shape
 from unspool.data.read.file_index import MediaFolder, files_by_name, find_media_folder, find_stems
 from unspool.data.read.files import unreadable
 from unspool.data.read.json_lines import json_label, json_text

@@ -35,12 +35,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "model.widths": (3, 5, 7),
         "train.weight_decay": 0.01,
     },
-    "transformer": {
-        "model.layers": 2,
-        "model.hidden": 128,
-        "train.lr": 1e-3,
-        "train.warmup": 0.1,
-    },
+    "transformer": {"model.layers": 2, "model.hidden": 128, "train.lr": 1e-3, "train.warmup": 0.1},
 }
 
 

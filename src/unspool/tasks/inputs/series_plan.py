@@ -154,12 +154,7 @@ def fitting(series: SeriesColumns, target: Target, *, named: bool, task: str) ->
 
 
 def find_series(
-    table: Table,
-    data: DataConfig,
-    target: Target | None,
-    *,
-    named: bool,
-    words: bool = False,
+    table: Table, data: DataConfig, target: Target | None, *, named: bool, words: bool = False
 ) -> SeriesColumns | None:
     """`words`: labels are words, and all numbers are values."""
     by_path = (  # `folder` and the like, which `StepRows` have
