@@ -10,16 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from unspool.config import DataConfig
 from unspool.data.profile import label_like
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import (
-    SAMPLE,
-    Column,
-    FileHead,
-    Match,
-    Reader,
-    Row,
-    Shape,
-    refuse_empty,
-)
+from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
 from unspool.data.schemes import WrongTag, guess_letters
 from unspool.errors import DataError
 from unspool.text.words import solid
@@ -51,7 +42,7 @@ class Conll(Reader):
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
-        refuse_empty(files[0])
+        files[0].refuse_empty()
         self.delimiter, names = self.layout(first_row(files[0]))
         self.width = len(names)
         sentences = list(islice(self.sentences(files[0]), SAMPLE))
@@ -154,7 +145,7 @@ def is_comment(line: str, fields: list[str], width: int) -> bool:
 
 def first_row(file: TextFile) -> str:
     """The first line that is no comment; where all look like one, the first of them."""
-    refuse_empty(file)
+    file.refuse_empty()
     lines = [line for line in file.head(SAMPLE) if not line.startswith(DOCUMENT_MARK)]
     rows = [line for line in lines if not line.startswith("#")]
     if not lines:

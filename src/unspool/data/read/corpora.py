@@ -12,7 +12,7 @@ from typing import ClassVar
 from unspool.config import DataConfig
 from unspool.data.read.columns import CAPTION_NAMES
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import FileHead, Match, Reader, Record, Shape, refuse_empty, sampled
+from unspool.data.read.reader import FileHead, Match, Reader, Record, Shape, sampled
 from unspool.errors import DataError
 
 SQUAD_START = re.compile(r'"paragraphs"\s*:')
@@ -28,7 +28,7 @@ class CorpusReader(Reader):
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
-        refuse_empty(files[0])
+        files[0].refuse_empty()
         self.columns = sampled(self.names, (values for _, values in self.records(files[0])))
 
 

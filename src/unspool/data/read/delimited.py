@@ -38,7 +38,6 @@ from unspool.data.read.reader import (
     Row,
     Shape,
     one_line,
-    refuse_empty,
 )
 from unspool.data.values import Numerals, find_numerals, is_number
 from unspool.errors import DataError, Setting
@@ -60,10 +59,14 @@ class Dialect(NamedTuple):
 class Cells(Reader):
     """A table. A header is what the settings, known names or the first rows make one.
 
+    mark           delimiter by which such files are recognised
+    dialect        in which cells are written; None where they are no text
     above, below   rows next to the header that are neither it nor data
     """
 
     shape = Shape.TABLE
+    mark: ClassVar[str] = ""
+    dialect: Dialect | None = None
     above = below = 0
     numerals: Mapping[int, Numerals] = {}
 
@@ -73,7 +76,7 @@ class Cells(Reader):
         self.prepare(file, data)
         rows = [fields for _, fields in islice(self.cells(file), SAMPLE + 1)]
         if not rows:
-            refuse_empty(file)
+            file.refuse_empty()
             raise DataError(
                 "the table has no rows", where=file.name, remedy="name a file with rows"
             )
@@ -113,10 +116,11 @@ class Cells(Reader):
             )
         names = unique_names(self.names)
         samples = [[row[i].strip() for row in body[:SAMPLE]] for i in range(self.width)]
+        delimiter = "" if self.dialect is None else self.dialect.delimiter
         self.numerals = {
             i: style
             for i, (name, cells) in enumerate(zip(names, samples))
-            if (style := find_numerals(name, cells, self.delimiter, data.decimal)) is not None
+            if (style := find_numerals(name, cells, delimiter, data.decimal)) is not None
         }
         self.columns = [
             Column(name, i, [self.cell(i, cell) for cell in samples[i]])
@@ -158,24 +162,54 @@ class Cells(Reader):
         style = self.numerals.get(number)
         return cell.strip() if style is None else style.plain(cell.strip())
 
-    @property
-    def delimiter(self) -> str:
-        """Delimiter of cells, or nothing."""
-        return ""
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        if not cls.mark:
+            return Match.NO
+        if _has_known_names(head, cls.mark) or _holds_numbers(head.lines, cls.mark):
+            return Match.CERTAIN
+        return Match.LIKELY.when(cls.is_likely(head))
+
+    @staticmethod
+    def is_likely(head: FileHead) -> bool:
+        """Whether it may be such a table although no header shows it."""
+        return bool(head.data.text or head.data.label)
 
     @abstractmethod
     def prepare(self, file: TextFile, data: DataConfig) -> None:
         """Find out how the cells are read."""
 
-    @abstractmethod
     def cells(self, file: TextFile, report: Report = None) -> Iterator[tuple[int, list[str]]]:
         """(line, fields) of every row that is not blank, a header included."""
+        assert self.dialect is not None
+        return table_rows(file, self.dialect, report)
 
     @property
     def options(self) -> dict[str, Any]:
         styles = {str(i): style for i, style in self.numerals.items()}
         around = [self.above, self.below]
-        return {"header": self.header, "width": self.width, "numerals": styles, "around": around}
+        dialect = {} if self.dialect is None else self.dialect._asdict()
+        return {
+            **dialect,
+            "header": self.header,
+            "width": self.width,
+            "numerals": styles,
+            "around": around,
+        }
+
+    def rewrite(self, block: str, changes: Sequence[Change]) -> str:
+        assert self.dialect is not None
+        delimiter, quoted = self.dialect
+        quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+        read = csv.reader(io.StringIO(block), delimiter=delimiter, quoting=quoting)
+        cells = next(row for row in read if row)
+        for column, _, after in changes:
+            cells[column.number] = after if quoted else one_line(after, delimiter)
+        if not quoted:
+            return delimiter.join(cells) + "\n"
+        written = io.StringIO()
+        csv.writer(written, delimiter=delimiter, lineterminator="\n").writerow(cells)
+        return written.getvalue()
 
     def as_written(self) -> Reader:
         if not self.numerals:
@@ -209,55 +243,7 @@ class Cells(Reader):
                 yield Row(tuple(fields[i].strip() for i in numbers), line)
 
 
-class Delimited(Cells):
-    """Fields between delimiters."""
-
-    mark: ClassVar[str]  # delimiter by which such files are recognised
-    editable = True
-
-    @classmethod
-    def sniff(cls, head: FileHead) -> Match:
-        if _has_known_names(head, cls.mark) or _holds_numbers(head.lines, cls.mark):
-            return Match.CERTAIN
-        return Match.LIKELY.when(cls.is_likely(head))
-
-    @staticmethod
-    def is_likely(head: FileHead) -> bool:
-        """Whether it may be such a table although no header shows it."""
-        return bool(head.data.text or head.data.label)
-
-    def prepare(self, file: TextFile, data: DataConfig) -> None:
-        self.dialect = self.find_dialect(file)
-
-    @abstractmethod
-    def find_dialect(self, file: TextFile) -> Dialect: ...
-
-    @property
-    def delimiter(self) -> str:
-        return self.dialect.delimiter
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return {**self.dialect._asdict(), **super().options}
-
-    def rewrite(self, block: str, changes: Sequence[Change]) -> str:
-        delimiter, quoted = self.dialect
-        quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-        read = csv.reader(io.StringIO(block), delimiter=delimiter, quoting=quoting)
-        cells = next(row for row in read if row)
-        for column, _, after in changes:
-            cells[column.number] = after if quoted else one_line(after, delimiter)
-        if not quoted:
-            return delimiter.join(cells) + "\n"
-        written = io.StringIO()
-        csv.writer(written, delimiter=delimiter, lineterminator="\n").writerow(cells)
-        return written.getvalue()
-
-    def cells(self, file: TextFile, report: Report = None) -> Iterator[tuple[int, list[str]]]:
-        return table_rows(file, self.dialect, report)
-
-
-class Csv(Delimited):
+class Csv(Cells):
     """Fields may be quoted; the delimiter is the first of `,;\\t|` in the first line by which all
     rows have as many fields, one without a space behind it if there is one."""
 
@@ -265,21 +251,19 @@ class Csv(Delimited):
     suffixes = (".csv",)
     mark = ","
     title = "CSV"
+    editable = True
 
-    def find_dialect(self, file: TextFile) -> Dialect:
+    def prepare(self, file: TextFile, data: DataConfig) -> None:
         first = next((line for line in file.lines() if line.strip()), "")
-        if told := SEPARATOR.fullmatch(first.strip()):
-            return Dialect(told[1], quoted=True)
-        dialects = [Dialect(mark, quoted=True) for mark in ",;\t|" if mark in first]
-        if len(dialects) > 1:
-            fine = [dialect for dialect in dialects if _reads_well(file, dialect)]
-            dialects = sorted(
-                fine or dialects, key=lambda dialect: f"{dialect.delimiter} " in first
-            )
-        return dialects[0] if dialects else Dialect(",", quoted=True)
+        match = SEPARATOR.fullmatch(first.strip())
+        marks = [match[1]] if match else [mark for mark in ",;\t|" if mark in first] or [","]
+        if len(marks) > 1:
+            fine = [mark for mark in marks if _reads_well(file, Dialect(mark, quoted=True))]
+            marks = sorted(fine or marks, key=lambda mark: f"{mark} " in first)
+        self.dialect = Dialect(marks[0], quoted=True)
 
 
-class Tsv(Delimited):
+class Tsv(Cells):
     """Fields are quoted if the quotes read well that way; otherwise a quotation mark is just a
     character of the text."""
 
@@ -287,6 +271,7 @@ class Tsv(Delimited):
     suffixes = (".tsv", ".tab")
     mark = "\t"
     title = "TSV"
+    editable = True
 
     @staticmethod
     def is_likely(head: FileHead) -> bool:
@@ -300,10 +285,10 @@ class Tsv(Delimited):
         first, second = zip(*(line.split("\t") for line in lines))
         return all(map(medium_of, first)) or (label_like(second) and not looks_labelled(lines))
 
-    def find_dialect(self, file: TextFile) -> Dialect:
+    def prepare(self, file: TextFile, data: DataConfig) -> None:
         opened = any('\t"' in line or line.startswith('"') for line in islice(file.lines(), SAMPLE))
         quoted = Dialect("\t", quoted=True)
-        return quoted if opened and _reads_well(file, quoted) else Dialect("\t", quoted=False)
+        self.dialect = quoted._replace(quoted=opened and _reads_well(file, quoted))
 
 
 def how_many(count: int) -> str:

@@ -135,6 +135,12 @@ class TextFile:
         if rest:
             yield rest
 
+    def refuse_empty(self) -> None:
+        if not any(block.strip() for block in self.blocks()):
+            raise DataError(
+                "the file is empty", where=self.name, remedy="name a file that holds text"
+            )
+
     def size(self) -> int:
         """Bytes on disk."""
         try:

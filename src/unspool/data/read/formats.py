@@ -20,7 +20,7 @@ from unspool.data.read.json_lines import JsonArray, JsonLines
 from unspool.data.read.media import MidiFiles, Pictures, Sounds, medium_of
 from unspool.data.read.pixels import Idx, Pixels
 from unspool.data.read.plain import FastText, Folder, Folders, Labelled, Lines, LongText, Parallel
-from unspool.data.read.reader import FileHead, Match, Reader, Shape, refuse_empty
+from unspool.data.read.reader import FileHead, Match, Reader, Shape
 from unspool.data.read.rolls import Chorales, PianoRolls
 from unspool.data.read.sketch import Sketches
 from unspool.data.read.ts import Ts
@@ -62,7 +62,7 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
     if named:  # the last is the most general
         return Guess(next((r for r in named[:-1] if r.sniff(head)), named[-1]), certain=True)
     if not head.lines:
-        refuse_empty(file)
+        file.refuse_empty()
     else:
         refuse_unread(head)
         for reader in readers:

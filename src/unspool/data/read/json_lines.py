@@ -14,17 +14,7 @@ from typing import Any, ClassVar
 from unspool.config import DataConfig
 from unspool.data.read.columns import TEXT_NAMES
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import (
-    SAMPLE,
-    Change,
-    Column,
-    FileHead,
-    Match,
-    Reader,
-    Row,
-    Shape,
-    refuse_empty,
-)
+from unspool.data.read.reader import SAMPLE, Change, Column, FileHead, Match, Reader, Row, Shape
 from unspool.errors import DataError, Option, nearest
 
 Object = dict[str, Any]
@@ -52,7 +42,7 @@ class JsonLines(Reader):
         super().__init__(files, data)
         rows = list(islice(self.objects(files[0]), SAMPLE))
         if not rows:
-            refuse_empty(files[0])
+            files[0].refuse_empty()
             raise DataError("holds no objects", where=files[0].name, remedy="name another file")
         self.first_line = rows[0][0]
         names = dict.fromkeys(name for _, fields in rows for name in fields)

@@ -21,7 +21,6 @@ from unspool.data.read.reader import (
     Record,
     Row,
     Shape,
-    refuse_empty,
     sampled,
 )
 from unspool.errors import DataError, Option
@@ -40,7 +39,7 @@ class Lines(Reader):
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
         if len(files) == 1:
-            refuse_empty(files[0])
+            files[0].refuse_empty()
         self.columns = [Column("text", 0, files[0].head(SAMPLE))]
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
@@ -83,7 +82,7 @@ class Labelled(Reader):
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
-        refuse_empty(files[0])
+        files[0].refuse_empty()
         lines = files[0].head(SAMPLE)
         self.delimiter = label_delimiter(lines)
         self.columns = sampled(
@@ -116,7 +115,7 @@ class FastText(Reader):
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
-        refuse_empty(files[0])
+        files[0].refuse_empty()
         lines = files[0].head(SAMPLE)
         self.typed = any(len(cut_marked(line)[0]) > 1 for line in lines)
         self.columns = sampled(("label", "text"), map(self._cut, lines))

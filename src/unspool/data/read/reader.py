@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from unspool.config import DataConfig
 from unspool.data.profile import ColumnProfile
 from unspool.data.read.files import Report, TextFile
-from unspool.errors import DataError
 
 if TYPE_CHECKING:
     from unspool.data.read.media import Medium
@@ -254,8 +253,3 @@ def _rescaled(report: Report, start: float, share: float) -> Report:
 
 def one_line(value: str, delimiter: str = "\n") -> str:
     return value.replace("\r", " ").replace("\n", " ").replace(delimiter, " ")
-
-
-def refuse_empty(file: TextFile) -> None:
-    if not any(block.strip() for block in file.blocks()):
-        raise DataError("the file is empty", where=file.name, remedy="name a file that holds text")

@@ -20,16 +20,7 @@ import numpy as np
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile, path_columns
-from unspool.data.read.reader import (
-    SAMPLE,
-    FileHead,
-    Match,
-    Reader,
-    Record,
-    Shape,
-    refuse_empty,
-    sampled,
-)
+from unspool.data.read.reader import SAMPLE, FileHead, Match, Reader, Record, Shape, sampled
 from unspool.errors import DataError
 
 SEGMENT = re.compile(r'(\S+)\s+(\S+).*?(?:"([^"]*)"\s*)?$')
@@ -69,7 +60,7 @@ class Unipen(Reader):
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
-        refuse_empty(files[0])
+        files[0].refuse_empty()
         self.paths = path_columns(files) if len(files) > 1 else []
         levels = Counter(segment.level for file in files[:SAMPLE] for segment in parsed(file)[1])
         self.level = levels.most_common(1)[0][0] if levels else ""
