@@ -17,7 +17,7 @@ import numpy as np
 from unspool.config import DataConfig
 from unspool.data.read.columns import LABEL_NAMES, plain
 from unspool.data.read.files import Report, TextFile, path_columns
-from unspool.data.read.npy import damaged
+from unspool.data.read.npy import damaged, described
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.data.read.recording import NUMERIC, Recording, refuse_infinite
 from unspool.errors import DataError, Setting
@@ -156,10 +156,6 @@ def elements(array: np.ndarray, file: TextFile) -> list[Any]:
         return array.tolist()
     except (ValueError, SystemError):  # letters that are none
         raise damaged(file) from None
-
-
-def described(arrays: dict[str, np.ndarray]) -> str:
-    return ", ".join(f"{name} {array.dtype} {array.shape}" for name, array in arrays.items())
 
 
 def as_steps(row: np.ndarray, where: str) -> Recording:

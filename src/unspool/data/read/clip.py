@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from unspool.data.read.files import BLOCK, TextFile, unreadable
-from unspool.data.read.npy import array_shapes, image_arrays
+from unspool.data.read.npy import array_shapes, described, elements
 from unspool.data.read.picture import (
     MOST_PIXELS,
     Decoded,
@@ -135,16 +135,17 @@ class Clip:
         """Frames of a file with one array (T, H, W) or (T, H, W, C)."""
         assert self.path is not None
         file = TextFile(self.path, self.name)
-        shapes = {name: own for name, own in array_shapes(file).items() if own.of_images}
+        arrays = array_shapes(file)
+        shapes = {name: array.shape for name, array in arrays.items() if array.of_images}
         if not shapes:
             raise DataError(
                 "holds no frames",
                 where=self.name,
-                got=", ".join(f"{n} {own.shape}" for n, own in array_shapes(file).items()),
+                got=described(arrays),
                 remedy="save them as (frames, height, width) or (frames, height, width, colours)",
             )
-        name = max(shapes, key=lambda own: shapes[own].shape)
-        for i, pixels in enumerate(image_arrays(file, name), 1):
+        name = max(shapes, key=lambda name: shapes[name])
+        for i, pixels in enumerate(elements(file, name), 1):
             yield as_picture(pixels, f"{self.name}, frame {i}").decode()
 
     def _film(self) -> Iterator[Decoded]:

@@ -8,7 +8,6 @@ label (N, T), ragged (M,)             of each frame
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
@@ -23,13 +22,12 @@ from unspool.data.read.clip import ARRAYS, ENDINGS, FILMS, Clip, ClipFile, is_fr
 from unspool.data.read.columns import plain
 from unspool.data.read.files import Report, TextFile, readable_name
 from unspool.data.read.media import LIST_SUFFIXES, VIDEO, MediaFiles, MediaListing, several_tables
-from unspool.data.read.npy import ArrayShape, array_shapes, damaged, header, read_array, stream
-from unspool.data.read.picture import MOST_PIXELS
-from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
+from unspool.data.read.npy import ArrayShape, array_shapes, elements, read_array
+from unspool.data.read.pixels import MediaArrays, refuse_size
+from unspool.data.read.reader import Record, sampled
 from unspool.errors import DataError
 from unspool.io.files import open_regular
 
-NAMES = ("video", "videos", "clips", "frames", "x", "data", "pixels", "x_train")
 FIRST = 20  # clips that are looked at
 SEEN = 10  # lines of a table that are looked at
 
@@ -40,122 +38,83 @@ class Clips(MediaFiles):
     medium = VIDEO
 
 
-class ClipArrays(Reader):
-    """Columns: the clip, and the arrays with an element for each clip, or for each frame."""
+class ClipArrays(MediaArrays):
+    """Clips; other arrays have an element for each clip, or for each frame. The line of a clip is
+    its number, from 1."""
 
     name = "clips"
-    shape = Shape.ARRAYS
-    suffixes = (".npy", ".npz")
     medium = VIDEO
     title = "arrays of clips"
-    typed = True
-    binary = True
-    header = True
+    usual = ("video", "videos", "clips", "frames", "x", "data", "pixels", "x_train")
+    layout = (
+        "save them as (clips, frames, height, width, colours), or frames one after the other and an"
+        " array lengths"
+    )
 
-    @classmethod
-    def sniff(cls, head: FileHead) -> Match:
-        wanted = head.data.input
-        return Match.CERTAIN.when(
-            wanted == "video" or (wanted == "auto" and holds_clips(head.file))
-        )
+    @staticmethod
+    def is_certain(array: ArrayShape) -> bool:
+        return len(array.shape) == 5 and of_clips(array, ragged=False)
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
         shapes = array_shapes(files[0])
-        lengths = self._lengths(files[0], shapes)
-        fitting = [name for name, array in shapes.items() if of_clips(array, lengths is not None)]
-        if not fitting:
-            listed = ", ".join(
-                f"{name} {array.dtype} {array.shape}" for name, array in shapes.items()
-            )
-            raise DataError(
-                "holds no array of clips",
-                where=files[0].name,
-                got=listed,
-                remedy="save them as (clips, frames, height, width, colours), or frames one after"
-                " the other and an array lengths",
-            )
-        known = (name for wanted in NAMES for name in fitting if plain(name) == wanted)
-        largest = max(fitting, key=lambda name: math.prod(shapes[name].shape))
-        self.array = data.series if data.series in fitting else next(known, largest)
-        self.array_shape = shapes[self.array].shape
+        lengths = clip_lengths(files[0], shapes)
         self.ragged = lengths is not None
-        size = self.array_shape[1:3] if self.ragged else self.array_shape[2:4]
-        if not math.prod(self.array_shape) or math.prod(size) > MOST_PIXELS:
-            raise DataError(
-                f"frames have from 1 to {MOST_PIXELS:,} pixels",
-                where=files[0].name,
-                got=f"{self.array} {self.array_shape}",
-                remedy="save them smaller",
-            )
-        self.count = self.array_shape[0] if lengths is None else len(lengths)
+        fitting = [name for name, array in shapes.items() if of_clips(array, self.ragged)]
+        self.choose(shapes, fitting, data.series)
+        self.array_shape = shape = shapes[self.array].shape
+        refuse_size(shape, shape[1:3] if self.ragged else shape[2:4], "frames", files[0].name)
+        self.count = shape[0] if lengths is None else len(lengths)
         self.keys = [
             name
             for name, array in shapes.items()
             if array.dtype.kind in "biufU"
-            and (array.shape[:1] == (self.count,) or array.shape == self.array_shape[:1])
-            and array.shape in ((self.count,), self.array_shape[:2], self.array_shape[:1])
+            and (array.shape[:1] == (self.count,) or array.shape == shape[:1])
+            and array.shape in ((self.count,), shape[:2], shape[:1])
             and plain(name) not in (*LENGTHS, *OFFSETS)
             and name != self.array
         ]
-        first = list(islice(self._rows(files[0]), FIRST))
-        self.columns = [Column("video", 0, [row[0] for row in first])]
-        for i, name in enumerate(self.keys, 1):
-            sample = [row[i] for row in islice(self._others(files[0]), SAMPLE)]
-            self.columns.append(Column(plain(name), i, sample))
-        self.remark = (
-            f"{self.array!r} of shape {self.array_shape} and type {shapes[self.array].dtype}"
-        )
+        clips = (values for _, values in islice(self.records(files[0]), FIRST))
+        answers = sampled([plain(key) for key in self.keys], self._answers(files[0], lengths))
+        others = [column._replace(number=i) for i, column in enumerate(answers, 1)]
+        self.columns = [*sampled(["video"], clips), *others]
 
-    def _lengths(self, file: TextFile, shapes: dict[str, ArrayShape]) -> list[int] | None:
-        """Frames of each clip, where an array says them, or where each begins."""
-        for name, array in shapes.items():
-            known = plain(name) in (*LENGTHS, *OFFSETS)
-            if not known or len(array.shape) != 1 or array.dtype.kind not in "iu":
-                continue
-            lengths = np.array(read_array(file, name), dtype=np.int64)
-            lengths = np.diff(lengths) if plain(name) in OFFSETS else lengths
-            if not len(lengths) or (lengths < 1).any():
-                raise DataError(
-                    f"{name!r} gives clips without a frame",
-                    where=file.name,
-                    got=lengths.tolist()[:8],
-                    remedy="leave them out",
-                )
-            return [int(length) for length in lengths]
-        return None
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return {"array": self.array, "others": self.keys}
-
-    def _others(self, file: TextFile) -> Iterator[tuple[Any, ...]]:
-        """Yield for each clip None and the elements of the other arrays."""
-        lengths = self._lengths(file, array_shapes(file)) if self.ragged else None
-        others = [read_array(file, key) for key in self.keys]
-        ends = np.cumsum(lengths if lengths is not None else [1] * self.count).tolist()
+    def _answers(self, file: TextFile, lengths: list[int] | None) -> Iterator[tuple[Any, ...]]:
+        """Yield the elements of the other arrays for each clip."""
+        arrays = [read_array(file, key) for key in self.keys]
+        ends = np.cumsum([1] * self.count if lengths is None else lengths).tolist()
         for i, (start, end) in enumerate(pairwise([0, *ends])):
-            a_frame = [self.ragged and len(column) == self.array_shape[0] for column in others]
-            yield (
-                None,
-                *(
-                    values[start:end] if all_ else values[i]
-                    for values, all_ in zip(others, a_frame)
-                ),
+            yield tuple(
+                array[start:end] if self.ragged and len(array) == self.array_shape[0] else array[i]
+                for array in arrays
             )
 
-    def _rows(self, file: TextFile) -> Iterator[tuple[Any, ...]]:
-        lengths = self._lengths(file, array_shapes(file)) if self.ragged else None
-        clips = clip_arrays(file, self.array, lengths)
-        for i, (pixels, others) in enumerate(zip(clips, self._others(file)), 1):
-            yield Clip(None, f"{file.name}:{i}", pixels), *others[1:]
-
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
-        """The line of a clip is its number, from 1."""
-        for line, row in enumerate(self._rows(file), 1):
-            yield Row(tuple(row[i] for i in numbers), line)
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
+        lengths = clip_lengths(file, array_shapes(file)) if self.ragged else None
+        clips = zip(elements(file, self.array, lengths), self._answers(file, lengths))
+        for line, (pixels, answers) in enumerate(clips, 1):
+            yield line, (Clip(None, f"{file.name}:{line}", pixels), *answers)
             if report is not None:
                 report(line / max(1, self.count))
+
+
+def clip_lengths(file: TextFile, shapes: dict[str, ArrayShape]) -> list[int] | None:
+    """Frames of each clip, where an array has them, or where each begins."""
+    for name, array in shapes.items():
+        known = plain(name) in (*LENGTHS, *OFFSETS)
+        if not known or len(array.shape) != 1 or array.dtype.kind not in "iu":
+            continue
+        lengths = np.array(read_array(file, name), dtype=np.int64)
+        lengths = np.diff(lengths) if plain(name) in OFFSETS else lengths
+        if not len(lengths) or (lengths < 1).any():
+            raise DataError(
+                f"{name!r} gives clips without a frame",
+                where=file.name,
+                got=lengths.tolist()[:8],
+                remedy="leave them out",
+            )
+        return [int(length) for length in lengths]
+    return None
 
 
 def of_clips(array: ArrayShape, ragged: bool) -> bool:
@@ -166,31 +125,6 @@ def of_clips(array: ArrayShape, ragged: bool) -> bool:
         return array.of_images
     coloured = len(array.shape) == 5 and array.shape[4] in (1, 2, 3, 4)
     return coloured or (len(array.shape) == 4 and array.shape[3] > 4)
-
-
-def clip_arrays(file: TextFile, name: str, lengths: Sequence[int] | None) -> Iterator[np.ndarray]:
-    """The clips of an array, one by one."""
-    with stream(file, name) as content:
-        shape, _, dtype = header(content)
-        size = math.prod(shape[1:]) * dtype.itemsize
-        for frames in lengths if lengths is not None else [1] * shape[0]:
-            try:
-                data = content.read(frames * size)
-            except Exception:  # a damaged archive
-                data = b""
-            if len(data) < frames * size:
-                raise damaged(file)
-            x = np.frombuffer(data, dtype).reshape(frames, *shape[1:])
-            yield x if lengths is not None else x[0]
-
-
-def holds_clips(file: TextFile) -> bool:
-    """Whether an array is surely one of clips: with five dimensions."""
-    try:
-        shapes = array_shapes(file)
-    except DataError:
-        return False
-    return any(of_clips(shape, False) and len(shape.shape) == 5 for shape in shapes.values())
 
 
 def holds_one(file: TextFile) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -82,19 +82,26 @@ def array_shapes(file: TextFile) -> dict[str, ArrayShape]:
     return shapes
 
 
-def image_arrays(file: TextFile, name: str) -> Iterator[np.ndarray]:
-    """The images of an array, one by one."""
+def elements(
+    file: TextFile, name: str, lengths: Sequence[int] | None = None
+) -> Iterator[np.ndarray]:
+    """The elements of an array one by one, or stretches of so many."""
     with stream(file, name) as content:
         shape, _, dtype = header(content)
         size = math.prod(shape[1:]) * dtype.itemsize
-        for _ in range(shape[0]):
+        for count in [1] * shape[0] if lengths is None else lengths:
             try:
-                data = content.read(size)
+                data = content.read(count * size)
             except Exception:  # a damaged archive
                 data = b""
-            if len(data) < size:
+            if len(data) < count * size:
                 raise damaged(file)
-            yield np.frombuffer(data, dtype).reshape(shape[1:])
+            x = np.frombuffer(data, dtype).reshape(count, *shape[1:])
+            yield x[0] if lengths is None else x
+
+
+def described(arrays: Mapping[str, np.ndarray | ArrayShape]) -> str:
+    return ", ".join(f"{name} {array.dtype} {array.shape}" for name, array in arrays.items())
 
 
 def read_array(file: TextFile, name: str) -> list[Any]:
@@ -104,10 +111,10 @@ def read_array(file: TextFile, name: str) -> list[Any]:
             shape, _, dtype = header(content)
             size = math.prod(shape) * dtype.itemsize
             data = content.read(size) if size <= LARGEST else b""
-        elements: list[Any] = np.frombuffer(data, dtype).reshape(shape).tolist()
+        values: list[Any] = np.frombuffer(data, dtype).reshape(shape).tolist()
     except Exception:  # a damaged archive, too few bytes, or letters that are none
         raise damaged(file) from None
-    return elements
+    return values
 
 
 def damaged(file: TextFile) -> DataError:

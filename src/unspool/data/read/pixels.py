@@ -12,9 +12,8 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 
@@ -22,59 +21,98 @@ from unspool.config import DataConfig
 from unspool.data.read.columns import plain
 from unspool.data.read.content import IDX
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.media import IMAGE
-from unspool.data.read.npy import array_shapes, image_arrays, read_array
+from unspool.data.read.media import IMAGE, Medium
+from unspool.data.read.npy import ArrayShape, array_shapes, described, elements, read_array
 from unspool.data.read.picture import MOST_PIXELS, Picture
-from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
+from unspool.data.read.reader import FileHead, Match, Reader, Record, Shape, sampled
 from unspool.errors import DataError, Option, Setting
 
-NAMES = ("image", "images", "x", "data", "pixels", "x_train")
 
+class MediaArrays(Reader):
+    """Columns: the values of a medium, in one array, and the arrays that have an element for each.
 
-class Pixels(Reader):
-    """Columns: the image, and the arrays that have an element for each of them."""
+    usual    names that the array often has, in lower case
+    layout   how it is to be saved
+    """
 
-    name = "pixels"
     shape = Shape.ARRAYS
     suffixes = (".npy", ".npz")
-    medium = IMAGE
-    title = "arrays of images"
+    medium: ClassVar[Medium]
     typed = True
     binary = True
     header = True
+    usual: ClassVar[tuple[str, ...]]
+    layout: ClassVar[str]
+    keys: list[str]
+
+    @staticmethod
+    def is_certain(array: ArrayShape) -> bool:
+        """Whether an array can be nothing else than one of such values."""
+        raise NotImplementedError
 
     @classmethod
     def sniff(cls, head: FileHead) -> Match:
         wanted = head.data.input
-        return Match.CERTAIN.when(
-            wanted == "image" or (wanted == "auto" and holds_images(head.file))
+        try:
+            fits = wanted == "auto" and any(map(cls.is_certain, array_shapes(head.file).values()))
+        except DataError:
+            fits = False
+        return Match.CERTAIN.when(wanted == cls.medium.name or fits)
+
+    def choose(self, shapes: dict[str, ArrayShape], fitting: list[str], requested: Any) -> None:
+        """Choose one of the arrays that fit: the requested, one with a usual name, the largest."""
+        if not fitting:
+            raise DataError(
+                f"holds no array of {self.medium.plural}",
+                where=self.files[0].name,
+                got=described(shapes),
+                remedy=self.layout,
+            )
+        known = (name for wanted in self.usual for name in fitting if plain(name) == wanted)
+        largest = max(fitting, key=lambda name: math.prod(shapes[name].shape))
+        self.array = requested if requested in fitting else next(known, largest)
+        self.remark = (
+            f"{self.array!r} of shape {shapes[self.array].shape} and type"
+            f" {shapes[self.array].dtype}"
         )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"array": self.array, "others": self.keys}
+
+
+def refuse_size(sizes: Sequence[int], pixels: Sequence[int], what: str, where: str) -> None:
+    """Raise an error unless images of (height, width) pixels have some, and not too many."""
+    if not math.prod(sizes) or math.prod(pixels) > MOST_PIXELS:
+        raise DataError(
+            f"{what} have from 1 to {MOST_PIXELS:,} pixels",
+            where=where,
+            got=f"the shape {tuple(sizes)}",
+            remedy="save them smaller",
+        )
+
+
+class Pixels(MediaArrays):
+    """Images, in the order of the array; the line of an image is its number, from 1."""
+
+    name = "pixels"
+    medium = IMAGE
+    title = "arrays of images"
+    usual = ("image", "images", "x", "data", "pixels", "x_train")
+    layout = "save them as (images, height, width) or (images, height, width, colours)"
+
+    @staticmethod
+    def is_certain(array: ArrayShape) -> bool:
+        """With colours, or of bytes."""
+        return array.of_images and (len(array.shape) == 4 or array.dtype == np.uint8)
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
         shapes = array_shapes(files[0])
         fitting = [name for name, array in shapes.items() if array.of_images]
-        if not fitting:
-            listed = ", ".join(
-                f"{name} {array.dtype} {array.shape}" for name, array in shapes.items()
-            )
-            raise DataError(
-                "holds no array of images",
-                where=files[0].name,
-                got=listed,
-                remedy="save them as (images, height, width) or (images, height, width, colours)",
-            )
-        known = (name for wanted in NAMES for name in fitting if plain(name) == wanted)
-        largest = max(fitting, key=lambda name: math.prod(shapes[name].shape))
-        self.array = data.series if data.series in fitting else next(known, largest)
+        self.choose(shapes, fitting, data.series)
         shape = shapes[self.array].shape
-        if not math.prod(shape) or math.prod(shape[1:3]) > MOST_PIXELS:
-            raise DataError(
-                f"images have from 1 to {MOST_PIXELS:,} pixels",
-                where=files[0].name,
-                got=f"{self.array} {shape}",
-                remedy="save them smaller",
-            )
+        refuse_size(shape, shape[1:3], "images", files[0].name)
         self.keys = [
             name
             for name, array in shapes.items()
@@ -82,42 +120,20 @@ class Pixels(Reader):
             and array.dtype.kind in "biufU"
             and name != self.array
         ]
-        first = list(islice(self._rows(files[0]), SAMPLE))
         names = ["image", *(plain(name) for name in self.keys)]
-        self.columns = [Column(name, i, [r[i] for r in first]) for i, name in enumerate(names)]
-        self.remark = f"{self.array!r} of shape {shape} and type {shapes[self.array].dtype}"
+        self.columns = sampled(names, (values for _, values in self.records(files[0])))
         if others := [name for name in fitting if name != self.array]:
             shown = ", ".join(f"{name} ({shapes[name].shape[0]:,})" for name in others)
             self.remark += f", other images not read: {shown} ({Option('series')} names an array)"
         if len(shape) == 3 and data.input == "auto":
             self.remark += f" ({Setting(input='series')} where it holds series of numbers)"
 
-    @property
-    def options(self) -> dict[str, Any]:
-        return {"array": self.array, "others": self.keys}
-
-    def _rows(self, file: TextFile) -> Iterator[tuple[Any, ...]]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         others = [read_array(file, key) for key in self.keys]
-        for i, pixels in enumerate(image_arrays(file, self.array)):
+        for i, pixels in enumerate(elements(file, self.array)):
             picture = Picture(None, f"{file.name}:{i + 1}", pixels)
             cells = [column[i] for column in others]
-            yield picture, *(cell[0] if isinstance(cell, list) else cell for cell in cells)
-
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
-        """The line of an image is its number, from 1."""
-        for line, row in enumerate(self._rows(file), 1):
-            yield Row(tuple(row[i] for i in numbers), line)
-
-
-def holds_images(file: TextFile) -> bool:
-    """Whether an array is surely one of images: with colours, or of bytes."""
-    try:
-        shapes = array_shapes(file).values()
-    except DataError:
-        return False
-    return any(
-        shape.of_images and (len(shape.shape) == 4 or shape.dtype == np.uint8) for shape in shapes
-    )
+            yield i + 1, (picture, *(c[0] if isinstance(c, list) else c for c in cells))
 
 
 TYPES = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
@@ -149,14 +165,10 @@ class Idx(Reader):
                 got=f"an array of shape {shape}",
                 remedy="name the file of the images; that of their labels is found beside it",
             )
-        if not math.prod(shape) or math.prod(shape[1:3]) > MOST_PIXELS:
-            raise DataError(
-                f"images have from 1 to {MOST_PIXELS:,} pixels", where=file.name, got=shape
-            )
+        refuse_size(shape, shape[1:3], "images", file.name)
         self.labels = labels_beside(file)
-        first = list(islice(self._rows(file), SAMPLE))
         names = ("image", "label") if self.labels is not None else ("image",)
-        self.columns = [Column(name, i, [r[i] for r in first]) for i, name in enumerate(names)]
+        self.columns = sampled(names, (values for _, values in self.records(file)))
         self.remark = f"{shape[0]:,} of {shape[1]} x {shape[2]} pixels"
         if self.labels is not None:
             self.remark += f", labels of {self.labels.path.name}"
@@ -169,7 +181,7 @@ class Idx(Reader):
         self.labels.add_to(digest)
         return {"labels": digest.hexdigest()}
 
-    def _rows(self, file: TextFile) -> Iterator[tuple[Any, ...]]:
+    def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         labels = read_labels(self.labels) if self.labels is not None else None
         with open(file.unpacked(), "rb") as content:
             shape, dtype = header(content, file)
@@ -187,11 +199,7 @@ class Idx(Reader):
                 pixels = np.frombuffer(data, dtype).reshape(shape[1:])
                 pixels = pixels.astype(dtype.newbyteorder("="), copy=False)
                 picture = Picture(None, f"{file.name}:{i + 1}", pixels)
-                yield (picture,) if labels is None else (picture, labels[i])
-
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
-        for line, row in enumerate(self._rows(file), 1):
-            yield Row(tuple(row[i] for i in numbers), line)
+                yield i + 1, (picture,) if labels is None else (picture, labels[i])
 
 
 def header(content: BinaryIO, file: TextFile) -> tuple[tuple[int, ...], np.dtype[Any]]:
