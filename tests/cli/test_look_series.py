@@ -119,11 +119,11 @@ def test_strokes_are_prepared_once() -> None:
     field.source.channels = ["dx", "dy", "pen up"]
     field.scaler.mean, field.scaler.std = np.zeros(3), np.ones(3)
     raw = from_lines([np.array([[0.0, 0.0], [30, 40], [60, 0]]), np.array([[9.0, 9.0], [9, 20]])])
-    kept = json.loads(json.dumps(field.to_json(raw)))
-    again = field.from_json(kept, "x")
+    kept = json.loads(json.dumps(field.form.to_json(raw)))
+    again = field.form.from_json(kept, "x")
     vectors = [field.vectors(field.encode([own]), 0) for own in (raw, again)]
     np.testing.assert_allclose(*vectors, rtol=1e-5)
-    fresh = field.from_json(raw.values.tolist(), "x")  # as somebody pastes it
+    fresh = field.form.from_json(raw.values.tolist(), "x")  # as somebody pastes it
     np.testing.assert_allclose(field.vectors(field.encode([fresh]), 0), vectors[0], rtol=1e-5)
 
 

@@ -83,7 +83,7 @@ def test_the_page_of_features(encoder: Path, tmp_path: Path) -> None:
         answer(subject, "picture", {"text": ""})
     item = home / "bar" / "0.png"
     field = subject.task.input_field
-    kept = json.dumps(field.to_json(item))
+    kept = json.dumps(field.form.to_json(item))
     found = answer(subject, "picture", {"text": kept})
     assert found["size"] == [1, 64, 64, 3]
     image = np.rint(field.source.image(item)).astype(np.uint8)

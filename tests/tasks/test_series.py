@@ -215,14 +215,14 @@ def test_a_single_series_is_one_item() -> None:
     field = VectorField("series", SeriesSource())
     field.source.channels = ["a", "b"]
     one = np.zeros((4, 2))
-    assert len(list(field.items(one))) == 1
-    assert len(list(field.items(np.zeros((3, 4, 2))))) == 3
-    assert len(list(field.items([one, one]))) == 2
+    assert len(list(field.form.items(one))) == 1
+    assert len(list(field.form.items(np.zeros((3, 4, 2))))) == 3
+    assert len(list(field.form.items([one, one]))) == 2
     field.source.channels = ["a"]
-    assert len(list(field.items(np.zeros(4)))) == 1
-    assert len(list(field.items(np.zeros((3, 4))))) == 3
+    assert len(list(field.form.items(np.zeros(4)))) == 1
+    assert len(list(field.form.items(np.zeros((3, 4))))) == 3
     with pytest.raises(DataError, match="is no series"):
-        field.items("some text")
+        field.form.items("some text")
 
 
 def test_an_empty_item_is_refused(tmp_path) -> None:

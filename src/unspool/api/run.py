@@ -185,7 +185,7 @@ class Run:
         if is_table(items):
             plan = open_inputs(columns_of(items), config.data, self.task.name)
             items = (row.values[0] for row in plan.rows())
-        checked_items = self.task.input_field.items(items)
+        checked_items = self.task.input_field.form.items(items)
         if checked_items is None:
             checked_items = checked(as_list(items), self.task)
         return lazily(self._call(self.task.predict, checked_items, options))
@@ -398,7 +398,7 @@ def checked(items: Iterable[Any], task: Task) -> Iterator[Any]:
 
 def one_text(item: Any, task: Task) -> Any:
     """The item, of a kind that the task answers to."""
-    if task.input_field.items([item]) is not None:
+    if task.input_field.form.items([item]) is not None:
         return item  # no text
     (text,) = checked([item], task)
     return text

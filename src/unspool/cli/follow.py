@@ -80,7 +80,7 @@ def follow(
     """Print an answer to each line, at once. An empty line ends a series or a text, but for a
     language model, whose text goes on; steps of several series may alternate where they have an
     id."""
-    if run.task.input_field.display.audible:
+    if run.task.input_field.form.display.audible:
         raise ConfigError(
             "--follow reads lines, and sound comes as samples",
             where=run.path,

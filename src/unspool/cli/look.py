@@ -203,7 +203,7 @@ def look(
     loaded = show.loaded(run)
     if text is not None and loaded.task.reads_tokens:
         field = loaded.task.input_field
-        text = text if (named := field.named(text)) is None else field.to_json(named)
+        text = text if (named := field.form.named(text)) is None else field.form.to_json(named)
     if text is not None and not loaded.task.reads_tokens:
         look_results.show_series(
             loaded, text, album, step=step, answer=answer, method=method, as_json=as_json

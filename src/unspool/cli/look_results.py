@@ -150,7 +150,7 @@ def kind_pictures(
 
     name = item.name or path
     lattice = reading.answer.lattice() if hasattr(reading.answer, "lattice") else None
-    if field.display.form == "frames":
+    if field.form.display.form == "frames":
         title = (
             f"{name}: {explanation.answer}, {explanation.measure} {explanation.answer_value:.3f}"
         )
@@ -158,7 +158,7 @@ def kind_pictures(
         shown = field.source.pixels(item)[: len(values)]
         steps = reading.input.tokens[len(reading.input.before) :]
         return [("frames", frames_figure(shown, values, steps, title=title))]
-    if field.display.pixels:
+    if field.form.display.pixels:
         pixels = field.source.image(raw)
         values = field.source.shape.spread(
             explanation.values[len(reading.input.before) :], pixels.shape[1]
@@ -181,9 +181,9 @@ def kind_pictures(
         return [("lattice", lattice_figure(item, field.source.duration, lattice, title=title))]
     title = f"{name}: {explanation.answer}, {explanation.measure} {explanation.answer_value:.3f}"
     values = explanation.values[-len(item) :]
-    if field.display.form == "drawing":
+    if field.form.display.form == "drawing":
         return [("strokes", drawing_figure([item], titles=[title], values=values))]
-    if field.display.audible:
+    if field.form.display.audible:
         return [
             ("spectrum", spectrum_figure(item, field.source.duration, values=values, title=title))
         ]

@@ -212,7 +212,7 @@ def read_items(
             "no text given", remedy="give some, or --file FILE, or - for standard input"
         )
     if texts and not run.task.reads_tokens:
-        named = [run.task.input_field.named(readable(text, "a name")) for text in texts]
+        named = [run.task.input_field.form.named(readable(text, "a name")) for text in texts]
         if all(column_name is not None for column_name in named):
             return named, None
         raise ConfigError(

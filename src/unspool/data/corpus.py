@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.fields.field import Field
+from unspool.data.fields.field import Field, Stratified
+from unspool.data.fields.label import LabelField
+from unspool.data.fields.labels import LabelsField
+from unspool.data.fields.stream import TextStream
 from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.split import (
@@ -72,7 +75,7 @@ def load_corpus(
     stored = {name: store_columns(plan, fields, progress) for name, plan in plans.items()}
     for name, plan in plans.items():
         refuse_nothing(plan, fields, stored[name])
-    streams = [each for each in fields.values() if each.is_stream]
+    streams = [each for each in fields.values() if isinstance(each, TextStream)]
     if streams:
         if hold_out.folds or hold_out.group is not None:
             raise DataError(
@@ -168,9 +171,8 @@ def full_rows(
 def stratification(fields: Fields, stored: Stored) -> np.ndarray:
     """(N,) the class of each row, of which every part gets its share; 0 where there are none."""
     for name, each in fields.items():
-        found = each.strata(stored.columns[name])
-        if found is not None:
-            return found
+        if isinstance(each, Stratified):
+            return each.strata(stored.columns[name])
     return np.zeros(len(stored), dtype=np.int64)
 
 
@@ -199,7 +201,7 @@ def short_enough(
 
 def load_stream(
     plans: Mapping[str, Plan],
-    stream: Any,
+    stream: TextStream,
     stored: Mapping[str, Stored],
     hold_out: HoldOut,
     progress: Progress,
@@ -234,9 +236,8 @@ def encode_table(plan: Plan, fields: Fields, progress: Progress = None) -> tuple
     values: dict[str, Any] = {}
     for name, each in fields.items():
         column = stored.columns[name]
-        if each.is_stream:
-            stream: Any = each
-            values |= stream.streams(column, {name: (0, stream.steps(column))}, progress)
+        if isinstance(each, TextStream):
+            values |= each.streams(column, {name: (0, each.steps(column))}, progress)
         else:
             values[name] = each.values(column, progress)
     rows, notes = np.arange(len(next(iter(values.values())))), list[str]()
@@ -256,10 +257,11 @@ def encode_table(plan: Plan, fields: Fields, progress: Progress = None) -> tuple
 def refuse_nothing(plan: Plan, fields: Fields, stored: Stored) -> None:
     for name, column in stored.columns.items():
         if fields[name].blank(column).all():
+            option = fields[name].form.option(name)
             raise DataError(
                 f"all {len(stored):,} rows have an empty {name}",
                 where=plan.table.name,
-                remedy=(f"name the column that holds the {name} with ", fields[name].option),
+                remedy=(f"name the column that holds the {name} with ", option),
             )
 
 
@@ -269,7 +271,7 @@ def split_note(corpus: Corpus, plans: Mapping[str, Plan], hold_out: HoldOut, uni
         how = "the end of the text"
     elif hold_out.group is not None:
         how += f", groups by column {hold_out.group!r}"
-    elif any(each.stratifies for each in corpus.fields.values()):
+    elif any(isinstance(each, LabelField | LabelsField) for each in corpus.fields.values()):
         how += ", stratified by label"
     sizes = []
     for name, part in corpus.parts.items():

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.field import Field
+from unspool.data.fields.stream import TextStream
 from unspool.data.plan import Plan
 from unspool.data.store.ragged import Windows
 
@@ -138,7 +139,7 @@ class Part:
         """(N,) uint64: a number for what is read of each row, the same in every process; None where
         all is one long sequence."""
         inputs = [name for name, field in self.fields.items() if not field.is_target]
-        if any(self.fields[name].is_stream for name in inputs):
+        if any(isinstance(self.fields[name], TextStream) for name in inputs):
             return None
         total = np.zeros(len(self), np.uint64)
         for name in inputs:

@@ -124,7 +124,7 @@ def positions(subject: Subject, query: Query) -> dict[str, Any]:
     encoding = next((m for m in subject.trained.modules() if isinstance(m, tuple(KINDS))), None)
     layer: Any = Sinusoidal(WIDTH) if encoding is None else encoding
     values = vectors(layer, length)
-    none = "sentences" if subject.task.input_field.step_noun == "sentence" else "none"
+    none = "sentences" if subject.task.input_field.form.step_noun == "sentence" else "none"
     return {
         "kind": none if encoding is None else KINDS[type(encoding)],
         "limit": layer.length if isinstance(layer, Learned) else None,

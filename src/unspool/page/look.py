@@ -31,9 +31,9 @@ class LookPage:
             chosen_view(subject, view)
         if text is not None:
             field = subject.task.input_field
-            named = field.named(text) if isinstance(text, str) else text
+            named = field.form.named(text) if isinstance(text, str) else text
             if named is not None and subject.task.reads_tokens:
-                text = field.to_json(named)
+                text = field.form.to_json(named)
             elif named is not None:
                 subject, text = subject.with_item(named), "1"
         if text is not None:

@@ -81,7 +81,7 @@ def sound(subject: Subject, query: Query) -> dict[str, Any]:
 
 def plays(subject: Subject) -> bool:
     """Whether what is read can be heard."""
-    return subject.model is not None and subject.task.input_field.display.audible
+    return subject.model is not None and subject.task.input_field.form.display.audible
 
 
 @torch.no_grad()
@@ -225,7 +225,7 @@ def shows_pixels(subject: Subject) -> bool:
     """Whether it reads images, or frames, and gives answers that can be explained."""
     task = subject.task
     return (
-        task.input_field.display.pixels
+        task.input_field.form.display.pixels
         and subject.model is not None
         and task.answer is not None
         and not task.at_once
@@ -266,7 +266,7 @@ def picture(subject: Subject, query: Query) -> dict[str, Any]:
 
 def frames_read(subject: Subject, reading: Reading) -> Trace | None:
     """The run that read frames, recorded; None of an image, whose steps are parts of it."""
-    if subject.task.input_field.display.form != "frames":
+    if subject.task.input_field.form.display.form != "frames":
         return None
     return trace_reading(reading, subject.task, subject.trained)
 
@@ -277,7 +277,7 @@ def as_bytes(pixels: np.ndarray) -> bytes:
 
 def over_pixels(field: Any, alignment: np.ndarray, size: tuple[int, ...]) -> list[Any]:
     """(T, S) where each word looked: of frames their weights (T, F); of an image (T, H·W)"""
-    if field.display.form == "frames":
+    if field.form.display.form == "frames":
         return alignment.round(5).tolist()
     spread = [field.source.shape.spread(row[-steps(field, row) :], size[2]) for row in alignment]
     return [np.round(values, 5).ravel().tolist() for values in spread]

@@ -40,7 +40,7 @@ def shown_input(subject: Subject, query: Query) -> dict[str, Any]:
         labels = [reading.answer.name(label) for label in answers]
         bands.append({"name": "model", "labels": labels, "spans": reading.input.token_spans})
     return {
-        "shown_as": field.display.form,
+        "shown_as": field.form.display.form,
         **field.picture(subject.item(query["text"])),
         "bands": bands,
         "read": reading.input.token_spans[-1][1],

@@ -75,7 +75,7 @@ class Subject(NamedTuple):
         if self.task.reads_tokens:
             return text
         if not text.strip():
-            display = self.task.input_field.display
+            display = self.task.input_field.form.display
             raise DataError(
                 f"there is nothing to look at: no {display.medium} was given",
                 remedy="choose a file, or drop one on the page"
@@ -95,7 +95,7 @@ class Subject(NamedTuple):
                 got=text[:80],
                 remedy=f"choose from 1 to {len(self.examples)}" if self.examples else "give a file",
             )
-        item = self.task.input_field.from_json(value, "the series")
+        item = self.task.input_field.form.from_json(value, "the series")
         refuse_long(self.task.input_field, item)
         return item
 
@@ -104,20 +104,24 @@ class Subject(NamedTuple):
 
     def input(self) -> dict[str, Any]:
         """Kind of input and how it is shown; for all but texts, the examples by name."""
-        field = self.task.input_field
+        field, form = self.task.input_field, self.task.input_field.form
         if self.task.reads_tokens:
-            return {"shown_as": "tokens", "unit": field.step_noun, "sides": list(field.sides)}
+            return {
+                "shown_as": "tokens",
+                "unit": form.step_noun,
+                "sides": list(form.sides),
+            }
         return {
-            "shown_as": field.display.form,
+            "shown_as": form.display.form,
             "channels": field.channels,
-            "pictured": field.display.pixels,
+            "pictured": form.display.pixels,
             "examples": [example_name(field, example) for example in self.examples],
         }
 
     def with_item(self, item: Any, truth: str = "") -> Subject:
         """The same with an input of which there is no text as its first example."""
         refuse_long(self.task.input_field, item)
-        text = plain(self.task.input_field.to_json(item))
+        text = plain(self.task.input_field.form.to_json(item))
         return self._replace(examples=[Example(text, truth), *self.examples])
 
 
@@ -141,7 +145,7 @@ def subject_of(folder: RunFolder, task: Task, model: nn.Module) -> Subject:
 
 def example_name(field: Any, example: Example) -> str:
     """Name of an example that is not a text."""
-    item = field.from_json(json.loads(example.text), "the example")
+    item = field.form.from_json(json.loads(example.text), "the example")
     name = item.name.rpartition("/")[2]  # of a file without its folder
     truth = example.truth or getattr(item, "text", "")
     return ", ".join(filter(None, [name, truth[: LENGTH // 2], field.source.extent(item)]))

@@ -192,7 +192,7 @@ class Classify(DocumentTask):
             p = self.decision.probabilities(self.scores(model, part, len(self.labels)))
             for i, (item, row) in enumerate(zip(some, p)):
                 yield self.with_cut(
-                    self.decision.answered(self.input_field.shown(item), row), part, i
+                    self.decision.answered(self.input_field.form.shown(item), row), part, i
                 )
 
     def answered(self, shown: str, scores: np.ndarray) -> Answer:

@@ -86,7 +86,7 @@ def build_encoder(
             model,
             field,
             options,
-            length=field.most_steps or length,
+            length=field.form.most_steps or length,
             cls=cls,
             causal=causal,
             extra=extra,
@@ -96,7 +96,7 @@ def build_encoder(
     inputs = input_layer(field, options)
     joined = ConcatFeatures(inputs, extra) if extra else None
     size = inputs.size if joined is None else joined.size
-    network = build_network(model, size, steps=field.most_steps)
+    network = build_network(model, size, steps=field.form.most_steps)
     between = build_between(model, network) if pair else None
     return Encoder(inputs, network, extra=joined, reverse=reverse, between=between)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from unspool.data.fields.stream import TextStream
 from unspool.data.part import Part
 from unspool.errors import RunError, UserError
 from unspool.io.files import AGAIN, in_run, read_json, write_json
@@ -44,7 +45,7 @@ class Example(NamedTuple):
 def choose_examples(task: Task, part: Part) -> list[Example]:
     """The best first, of as many different truths as there are; none where the data cannot be read
     a second time."""
-    if task.input_field.is_stream:
+    if isinstance(task.input_field, TextStream):
         found = _continued(task, part)
     else:
         try:

@@ -12,7 +12,6 @@ from unspool.data.fields.source import VectorSource
 from unspool.data.fields.text import TokenField
 from unspool.data.fields.vectors import VectorField
 from unspool.data.fields.video import VideoSource
-from unspool.data.fields.words import WordsField
 from unspool.nn.efficientnet import EncoderInput
 from unspool.nn.frames import ClipAugment, FrameInput
 from unspool.nn.images import Augmentation, ConvolutionalInput, ImageAugment, Patches
@@ -52,7 +51,7 @@ class InputOptions(NamedTuple):
     augmentation: Augmentation = Augmentation()
 
 
-def token_input(field: TokenField | WordsField, options: InputOptions) -> TokenInput:
+def token_input(field: TokenField, options: InputOptions) -> TokenInput:
     return TokenInput(
         field.vocabulary,
         options.size,
@@ -138,7 +137,6 @@ INPUT_LAYERS: dict[type, Callable[[Any, InputOptions], InputLayer]] = {
     VideoSource: frame_input,
     VectorSource: vector_input,
     TokenField: token_input,
-    WordsField: token_input,
 }
 
 

@@ -93,7 +93,7 @@ class PairView(DocumentView):
         self.before = names_before(model.encoder)
         tokens = [*self.before, *names[: len(self.ids)]]
         full_length = len(ids) + len(self.before)
-        InputView.__init__(self, task, model, field.shown(pair), tokens, full_length)
+        InputView.__init__(self, task, model, field.form.shown(pair), tokens, full_length)
 
     def batch(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         return *id_rows(inputs), torch.tensor([view.first for view in inputs])
@@ -152,7 +152,7 @@ class SeriesView(InputView):
         field, data = task.input_field, task.config.data
         self.item: Recording = field.recording(item, "the series")
         if not len(self.item):
-            if field.display.audible:
+            if field.form.display.audible:
                 field.refuse(self.item, "the sound")  # reports that it is silent
             raise nothing()
         field.refuse(self.item, "the series")

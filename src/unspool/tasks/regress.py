@@ -284,7 +284,7 @@ class Regress(DocumentTask):
         for some in chunks(items, CHUNK):
             part = self.part(**{self.input: some})
             for i, (item, row) in enumerate(zip(some, self.numbers(model, part))):
-                shown = self.input_field.shown(item)
+                shown = self.input_field.form.shown(item)
                 answer = Estimate(shown, dict(zip(self.number.names, row.tolist())))
                 yield self.with_cut(answer, part, i)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from unspool.data.fields.field import Chunk
+from unspool.data.fields.field import Chunk, Streamed
 from unspool.errors import ConfigError, DataError
 from unspool.nn.cells import pack_steps, packed_steps
 from unspool.tasks.answer import Answer
@@ -114,4 +114,7 @@ def streaming_unsupported_reason(task: Task, model: nn.Module) -> str | None:
     own = getattr(model, "streaming_unsupported_reason", None)
     if own is None:
         return f"a {task.config.model_name} reads its input as a whole"
-    return own() or task.input_field.streaming_unsupported_reason()
+    field = task.input_field
+    if not isinstance(field, Streamed):
+        return own() or "what it reads is no sequence"
+    return own() or field.streaming_unsupported_reason()

@@ -21,6 +21,7 @@ from unspool.config import Config
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus, Fields, encode_table, fit_fields, load_corpus
 from unspool.data.fields.field import Chunk, Field
+from unspool.data.fields.label import NamesField
 from unspool.data.part import Batch, Part, moved
 from unspool.data.plan import Plan
 from unspool.data.split import HoldOut
@@ -143,7 +144,7 @@ class Task(ABC):
         if not self.reads_tokens:
             self.usage = "unspool predict {run} --file FILE"
         elif type(self).usage == Task.usage:
-            self.usage = f'unspool predict {{run}} "{self.input_field.sample_text}"'
+            self.usage = f'unspool predict {{run}} "{self.input_field.form.sample_text}"'
 
     @classmethod
     @abstractmethod
@@ -234,8 +235,8 @@ class Task(ABC):
     def labels(self) -> list[str]:
         """The answers, of a task that has a fixed set of them."""
         for field in self.fields.values():
-            if field.is_target and field.answers:
-                return field.answers
+            if isinstance(field, NamesField) and field.names:
+                return field.names
         return []
 
     @classmethod
@@ -417,7 +418,7 @@ class Task(ABC):
     def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
         """A row to look at, from its raw values by field: what is read, and what is to be given."""
         truth = [plain(raw[name], ", ") for name in raw if self.fields[name].is_target]
-        return Example(plain(self.input_field.to_json(raw[self.input])), ", ".join(truth))
+        return Example(plain(self.input_field.form.to_json(raw[self.input])), ", ".join(truth))
 
     def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
         """As `example_of`, of a task for which a row has several."""

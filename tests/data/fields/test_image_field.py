@@ -236,14 +236,14 @@ def test_what_steps_are_called(shape: ImageShape, names: list[str]) -> None:
 def test_one_image_or_several() -> None:
     field = VectorField("image", ImageSource(ImageShape(8, 8, 1)))
     many = np.zeros((5, 8, 8))
-    assert len(list(field.items(many[0]))) == 1
-    assert len(list(field.items(many))) == 5
-    assert len(list(field.items(np.zeros((8, 8, 3))))) == 1
-    assert len(list(field.items(np.zeros((5, 8, 8, 3))))) == 5
-    assert len(list(field.items("x.png"))) == 1
-    assert len(list(field.items(Image.fromarray(COLOURED)))) == 1
-    assert field.named("x.PNG") is not None
-    assert field.named("some text") is None
+    assert len(list(field.form.items(many[0]))) == 1
+    assert len(list(field.form.items(many))) == 5
+    assert len(list(field.form.items(np.zeros((8, 8, 3))))) == 1
+    assert len(list(field.form.items(np.zeros((5, 8, 8, 3))))) == 5
+    assert len(list(field.form.items("x.png"))) == 1
+    assert len(list(field.form.items(Image.fromarray(COLOURED)))) == 1
+    assert field.form.named("x.PNG") is not None
+    assert field.form.named("some text") is None
 
 
 def test_moments_of_blocks_are_those_of_all() -> None:

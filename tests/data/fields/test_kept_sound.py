@@ -25,9 +25,9 @@ def test_the_same_frames_from_the_run_folder(field, tmp_path: Path) -> None:
     path = tmp_path / "deep" / "x.wav"
     path.parent.mkdir()
     path.write_bytes(wav(tones("abc"), bits=24))
-    kept = json.loads(json.dumps(field.to_json(str(path))))
+    kept = json.loads(json.dumps(field.form.to_json(str(path))))
     assert kept["name"] == "x.wav"  # not where it was
-    again = field.from_json(kept, "the example")
+    again = field.form.from_json(kept, "the example")
     frames = [field.recording(own, "x").values for own in (str(path), again)]
     np.testing.assert_array_equal(*frames)
     assert field.source.extent(again) == f"{len(frames[0]) * 0.01:.2f} s"
@@ -38,9 +38,9 @@ def test_the_same_frames_from_the_run_folder(field, tmp_path: Path) -> None:
 
 def test_frames_alone_are_kept_as_they_are(field) -> None:
     frames = Recording(np.ones((3, 8), np.float32), name="f")
-    kept = field.to_json(frames)
+    kept = field.form.to_json(frames)
     assert field.source.stored_size(kept).steps == 3
-    np.testing.assert_array_equal(field.from_json(kept, "x").values, frames.values)
+    np.testing.assert_array_equal(field.form.from_json(kept, "x").values, frames.values)
 
 
 def test_long_recordings_are_not_read_for_it(field, tmp_path: Path) -> None:
@@ -54,15 +54,15 @@ def test_long_recordings_are_not_read_for_it(field, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kept", [{"wav": "%"}, {"wav": 3}, {"wav": "AAAA"}, {"wav": ""}])
 def test_what_is_no_sound(field, kept) -> None:
     with pytest.raises(DataError, match=r"WAV|empty"):
-        field.from_json(kept, "x")
+        field.form.from_json(kept, "x")
 
 
 def test_how_it_is_drawn(field) -> None:
     field.source.channels = field.source.framing.names
-    assert field.display.form == "spectrum"
+    assert field.form.display.form == "spectrum"
     shown = field.picture((tones("ab"), RATE))
     assert shown["steps"][:3] == ["0.00 s", "0.01 s", "0.02 s"]
     assert np.shape(shown["values"]) == (8, len(shown["steps"]))
     assert shown["channels"][0].endswith(" Hz")
     cepstral = VectorField("audio", AudioSource(Framing(RATE, bands=16, features="mfcc")))
-    assert cepstral.display.form == "heat map"
+    assert cepstral.form.display.form == "heat map"

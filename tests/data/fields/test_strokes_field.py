@@ -90,7 +90,7 @@ def test_an_example_that_was_prepared_is_not_prepared_again() -> None:
     """As a page keeps it: smoothing twice would be another drawing."""
     field = VectorField("strokes", StrokesSource(Preparation(smoothing=2, size="height")))
     once = field.recording([RNG.normal(size=(9, 2)).tolist()], "here")
-    kept = field.from_json(field.to_json(once), "here")
+    kept = field.form.from_json(field.form.to_json(once), "here")
     again = field.recording(kept, "here")
     assert np.allclose(again.values, once.values, atol=1e-5)
 
@@ -105,11 +105,11 @@ def test_an_example_that_was_prepared_is_not_prepared_again() -> None:
 )
 def test_what_a_page_sends_that_is_no_drawing(value, says) -> None:
     with pytest.raises(DataError, match=says):
-        VectorField("strokes", StrokesSource(Preparation())).from_json(value, "here")
+        VectorField("strokes", StrokesSource(Preparation())).form.from_json(value, "here")
 
 
 @pytest.mark.parametrize("given", [[[[1, 2], 3]], [[[1, 2], [3, 4]], 5]])
 def test_lists_that_are_no_drawing(given) -> None:
     field = VectorField("strokes", StrokesSource(Preparation()))
     with pytest.raises(DataError, match=r"no drawing|no list of points"):
-        [field.recording(each, "here") for each in field.items(given)]
+        [field.recording(each, "here") for each in field.form.items(given)]

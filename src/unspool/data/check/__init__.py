@@ -19,24 +19,21 @@ from unspool.data.check.advice import (
     about_stream,
 )
 from unspool.data.check.columns import about_columns, about_groups, about_labels_of_groups
-from unspool.data.check.describe import (
-    about_values,
-    describe,
-    examiners,
-    families,
-    files,
-    marked_lines,
-)
+from unspool.data.check.describe import about_values, describe, families, files, marked_lines
 from unspool.data.check.findings import Draft, odd_lengths, odd_sides, repetitions
 from unspool.data.check.near import near_repetitions
 from unspool.data.check.noise import find_suspects
 from unspool.data.check.report import CheckReport, Finding, PartReport, histogram, percentiles
-from unspool.data.check.rows import Rows, about_characters, about_drift, about_names
+from unspool.data.check.rows import Rows, about_characters, about_drift, about_names, examiners
 from unspool.data.check.same_series import SameSeries
 from unspool.data.check.survey import Survey, survey
 from unspool.data.corpus import Corpus
 from unspool.data.fields.examiner import Examiner
-from unspool.data.fields.field import Spread
+from unspool.data.fields.field import Examined, Spread, Tallied
+from unspool.data.fields.label import LabelField
+from unspool.data.fields.labels import LabelsField
+from unspool.data.fields.number import NumberField
+from unspool.data.fields.stream import TextStream
 from unspool.data.part import Part
 from unspool.data.read.steps import StepRows
 from unspool.data.store.columns import Progress
@@ -90,7 +87,7 @@ def check(
     surveys: list[Survey] = []
     asked = examiners(corpus)
     if not first.compared:
-        stream = first.is_stream
+        stream = isinstance(first, TextStream)
         unit = "lines" if stream else unit
         same, parts_read = SameSeries(corpus, asked), files(corpus)
         for part in parts_read:
@@ -138,11 +135,9 @@ def compared(rows: Rows, sized: list[str], unit: str) -> Iterator[Draft]:
 def doubtful_labels(rows: Rows, unit: str, notes: list[str]) -> Iterator[Draft]:
     """Rows whose label is probably wrong, of fields that have classes; more in the notes."""
     for key, kind in rows.corpus.fields.items():
-        found = [kind.classes(part[key]) for part in rows.parts]
-        labels = [own for own in found if own is not None]
-        if not labels or not rows.examiners:
+        if not isinstance(kind, LabelField) or not rows.examiners:
             continue
-        given, names = np.concatenate(labels), kind.answers
+        given, names = np.concatenate([part[key].ids for part in rows.parts]), kind.names
         result = find_suspects(rows.features, given)
         if not result.judged:
             continue
@@ -186,15 +181,19 @@ def columns(corpus: Corpus) -> Iterator[Finding]:
 
 def part_report(corpus: Corpus, part: Part, key: str, name: str, noun: str) -> PartReport:
     """Describe one side of a part; `noun`: what a row is called, "": by what it has."""
-    measure = corpus.fields[key].measure(part[key])
-    assert measure is not None
+    field = corpus.fields[key]
+    assert isinstance(field, Examined)
+    measure = field.measure(part[key])
     labels: dict[str, int] = {}
     numbers: dict[str, Spread] = {}
     several = False
     for other, values in part.values.items():
-        labels |= corpus.fields[other].tally(values)
-        several |= corpus.fields[other].several
-        numbers |= corpus.fields[other].spread(values)
+        target = corpus.fields[other]
+        several |= isinstance(target, LabelsField)
+        if isinstance(target, Tallied):
+            labels |= target.tally(values)
+        if isinstance(target, NumberField):
+            numbers |= target.spread(values)
     return PartReport(
         name,
         rows=len(measure.lengths),
@@ -217,16 +216,16 @@ def advise(
 ) -> Iterator[tuple[Setting | None, str]]:
     train, field = corpus.parts["train"], corpus.fields[sized[0]]
     lengths = np.concatenate([part.lengths.max(1) for part in corpus.parts.values()])
-    if field.is_stream:
+    if isinstance(field, TextStream):
         yield from about_stream(parts[0].tokens)
     elif len(sized) == 2 and field.vocabulary:
         yield from about_pairs(lengths, max_length, len(train))
     elif field.compared and len(sized) == 1:
-        if field.limited:
+        if field.form.limited:
             yield from about_lengths(lengths, max_length)
-        if any(field.stratifies for field in corpus.fields.values()):
+        if any(isinstance(own, LabelField | LabelsField) for own in corpus.fields.values()):
             yield from about_labels(parts[0].labels, several=parts[0].several)
         yield from about_size(len(train))
-    if len(sized) == 1:
+    if len(sized) == 1 and isinstance(field, Examined):
         unknown = max((report.unknown for report in parts[1:]), default=0.0)
         yield from field.advise(train[sized[0]], unknown)

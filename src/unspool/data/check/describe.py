@@ -10,10 +10,10 @@ import numpy as np
 from unspool.data.check.findings import Draft
 from unspool.data.check.fix import can_fix, drop_hint, mend_hint
 from unspool.data.check.report import DoubtfulRow, Finding
-from unspool.data.check.rows import Rows
+from unspool.data.check.rows import Rows, examiners
 from unspool.data.check.survey import Survey, survey
 from unspool.data.corpus import Corpus
-from unspool.data.fields.examiner import UNKNOWN, Examiner
+from unspool.data.fields.examiner import UNKNOWN
 from unspool.data.part import Part
 from unspool.data.store.columns import Progress
 from unspool.errors import worded
@@ -28,13 +28,6 @@ def files(corpus: Corpus) -> list[Part]:
     for part in corpus.parts.values():
         found.setdefault(id(part.plan), part)
     return list(found.values())
-
-
-def examiners(corpus: Corpus) -> dict[str, Examiner]:
-    """The examiners of all fields that have one, targets included."""
-    train = corpus.parts["train"]
-    found = {key: kind.examiner(train[key]) for key, kind in corpus.fields.items()}
-    return {key: own for key, own in found.items() if own is not None}
 
 
 def describe(

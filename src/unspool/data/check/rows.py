@@ -10,8 +10,10 @@ import numpy as np
 from unspool.data.check.report import DoubtfulRow, Finding, PartReport
 from unspool.data.corpus import Corpus
 from unspool.data.fields.examiner import Examiner
+from unspool.data.fields.field import Examined
 from unspool.data.fields.label import shown_alike, spelled_alike
 from unspool.data.fields.ngrams import hash_of
+from unspool.data.fields.text import TokenField
 from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged, side_by_side
 
@@ -96,8 +98,9 @@ def about_characters(corpus: Corpus) -> Iterator[Finding]:
     """Characters that occur once in the training texts that are to be written."""
     train = corpus.parts["train"]
     for key, field in corpus.fields.items():
-        once = field.characters_once(train[key]) if field.is_target else {}
-        if once:
+        if not isinstance(field, TokenField) or not field.is_target:
+            continue
+        if once := field.characters_once(train[key]):
             yield Finding(
                 "rare-character",
                 f"characters of the {key} occur once in train",
@@ -108,6 +111,14 @@ def about_characters(corpus: Corpus) -> Iterator[Finding]:
 
 
 Asked = Callable[[Examiner, Any, np.ndarray], Ragged]
+
+
+def examiners(corpus: Corpus) -> dict[str, Examiner]:
+    """The examiners of all fields that have one, targets included."""
+    train = corpus.parts["train"]
+    examined = {key: field for key, field in corpus.fields.items() if isinstance(field, Examined)}
+    every = {key: field.examiner(train[key]) for key, field in examined.items()}
+    return {key: examiner for key, examiner in every.items() if examiner is not None}
 
 
 class Rows:
@@ -133,9 +144,11 @@ class Rows:
         fields = corpus.fields.items()
         self.read = " and ".join(key for key, field in fields if not field.is_target)
         self.wanted = " and ".join(key for key, field in fields if field.is_target)
-        train = corpus.parts["train"]
-        found = {key: field.examiner(train[key]) for key, field in fields if not field.is_target}
-        self.examiners = {key: own for key, own in found.items() if own is not None}
+        self.examiners = {
+            key: examiner
+            for key, examiner in examiners(corpus).items()
+            if not corpus.fields[key].is_target
+        }
 
     def __len__(self) -> int:
         return int(self.edges[-1])

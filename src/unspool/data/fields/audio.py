@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unspool.data.fields.audio_frames import FrameMaker, FrameState, Framing, frames
-from unspool.data.fields.field import Display
 from unspool.data.fields.series_examiner import AudioExaminer
 from unspool.data.fields.series_values import FittedChannels, Moments, Scaler, Series, blocks
 from unspool.data.fields.source import SeriesWriter, StoredSize, VectorSource
+from unspool.data.fields.tokens import Display
 from unspool.data.read import Column
 from unspool.data.read.recording import Recording, numbers
 from unspool.data.read.sound import AudioInfo, Sound, as_sound, is_sound, wav_of
@@ -183,7 +183,7 @@ class AudioSource(VectorSource):
     def shown(self, raw: Any) -> str:
         return raw.name if isinstance(raw, Recording) else str(as_sound(raw, "item"))
 
-    def to_json(self, raw: Any, most: int = 0) -> dict[str, Any]:
+    def to_json(self, raw: Any) -> dict[str, Any]:
         """Return the sound itself, as the bytes of a WAV file; of frames, these."""
         if isinstance(raw, Recording):
             return super().to_json(raw)

@@ -113,7 +113,7 @@ class NgramField(TokenField):
         max_length: int = 0,
     ) -> None:
         super().__init__(name, settings, form=form, max_length=max_length)
-        self.longest = longest
+        self.files, self.longest = (self.file, FILE), longest
         self.words, self.spelling = TokenNgrams(0), SpellingNgrams()
         self.idf: np.ndarray | None = None
 
@@ -272,10 +272,6 @@ class NgramField(TokenField):
         self.spelling = SpellingNgrams()
         if self.idf is not None:
             self.idf = self.idf[: len(self.words)]
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (self.file, FILE)
 
     def save(self, folder: Path) -> None:
         super().save(folder)

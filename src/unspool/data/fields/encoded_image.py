@@ -19,12 +19,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.fields.field import Display
 from unspool.data.fields.image import FILE, ImageSource
 from unspool.data.fields.image_shape import ImageShape
 from unspool.data.fields.pixels import given_file, load_shape
 from unspool.data.fields.series_values import FittedChannels, Moments
 from unspool.data.fields.source import VectorSource
+from unspool.data.fields.tokens import Display
 from unspool.data.read import Column
 from unspool.data.read.picture import Picture, as_picture
 from unspool.data.read.recording import Recording
@@ -139,7 +139,7 @@ class EncodedImageSource(VectorSource):
     def shown(self, raw: Any) -> str:
         return self.images.shown(raw)
 
-    def to_json(self, raw: Any, most: int = 0) -> dict[str, Any]:
+    def to_json(self, raw: Any) -> dict[str, Any]:
         """Return the pixels, of which features are computed again."""
         if isinstance(raw, Recording) and not isinstance(raw, EncodedRecording):
             return super().to_json(raw)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -69,7 +69,7 @@ class FeatureField(RecordingField):
     def __init__(self, vectors: VectorField) -> None:
         super().__init__(vectors.name, vectors.source)
         self.vectors = vectors
-        self.missing, self.max_length = vectors.missing, vectors.max_length
+        self.missing, self.files = vectors.missing, (*vectors.files, FILE)
         vectors.window = 0  # features are those of whole recordings
         self.centre, self.spread_ = np.zeros(0), np.ones(0)  # (F,)
 
@@ -80,11 +80,6 @@ class FeatureField(RecordingField):
     def names(self) -> list[str]:
         """Names of the features."""
         return self.source.feature_names
-
-    def renamed(self, name: str) -> Self:
-        renamed = super().renamed(name)
-        renamed.vectors = self.vectors.renamed(name)
-        return renamed
 
     def as_read(self, recording: Any) -> Any:
         return self.vectors.as_read(recording)
@@ -140,10 +135,6 @@ class FeatureField(RecordingField):
     def example(self, steps: int) -> tuple[Tensor, ...]:
         """The inputs of one recording, for a summary."""
         return torch.zeros(1, len(self), dtype=torch.float64), torch.tensor([steps])
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (*self.vectors.files, FILE)
 
     def save(self, folder: Path) -> None:
         self.vectors.save(folder)

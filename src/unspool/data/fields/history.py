@@ -57,6 +57,7 @@ class HistoryField(RecordingField):
     """
 
     compared = False
+    files = (FILE,)
 
     def __init__(
         self,
@@ -400,10 +401,6 @@ class HistoryField(RecordingField):
     def collate(self, values: Stretches, rows: np.ndarray) -> WindowBatch:
         """The window before the end of each stretch."""
         return values.windows(rows, values.end[rows], length=self.length, horizon=self.horizon)
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (FILE,)
 
     def save(self, folder: Path) -> None:
         names = ("channels", "targets", "ahead", "length", "horizon", "season", "cycles")

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from unspool.data.fields.field import Display
 from unspool.data.fields.image_shape import ImageShape, patches, uncut
 from unspool.data.fields.pixels import (
     PixelSource,
@@ -24,6 +23,7 @@ from unspool.data.fields.pixels import (
     remarks,
 )
 from unspool.data.fields.series_values import Moments
+from unspool.data.fields.tokens import Display
 from unspool.data.read.picture import ENDINGS, Decoded, Header, Picture, as_picture, is_pillow
 from unspool.data.read.recording import Recording, numbers
 from unspool.errors import DataError, Setting

@@ -5,14 +5,15 @@ raw: as of the fields. values: `JoinedValues`. tensors: `JoinedBatch`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
-from unspool.data.fields.field import Display, Field, Where
+from unspool.data.fields.field import Field, Where
 from unspool.data.read import Column
 from unspool.data.store.columns import ColumnWriter, Progress, WhereStep
 
@@ -65,12 +66,13 @@ class JoinedField(Field):
     def __init__(self, name: str, members: Sequence[Field]) -> None:
         super().__init__(name)
         self.members: list[Any] = [
-            member.renamed(f"{name}-{number}") for number, member in enumerate(members, 1)
+            copy(member)
+            for member in members  # each has another name in the cache
         ]
-        self.sample_text = self.members[0].sample_text
-
-    def renamed(self, name: str) -> JoinedField:
-        return JoinedField(name, self.members)
+        for number, member in enumerate(self.members, 1):
+            member.name = f"{name}-{number}"
+        self.form = self.members[0].form
+        self.files = tuple(home.name for home in self._folders(Path()))
 
     @property
     def source(self) -> Any:
@@ -86,10 +88,6 @@ class JoinedField(Field):
         return self.members[0].unit
 
     @property
-    def display(self) -> Display:  # type: ignore[override]
-        return self.members[0].display
-
-    @property
     def fitted(self) -> Any:
         """Tokenizer of the first."""
         return self.members[0].fitted
@@ -99,21 +97,6 @@ class JoinedField(Field):
 
     def picture(self, raw: Any) -> dict[str, Any]:
         return self.members[0].picture(raw)
-
-    def items(self, values: Any) -> Iterable[Any] | None:
-        return self.members[0].items(values)
-
-    def named(self, name: str) -> Any:
-        return self.members[0].named(name)
-
-    def shown(self, raw: Any) -> str:
-        return self.members[0].shown(raw)
-
-    def to_json(self, raw: Any) -> Any:
-        return self.members[0].to_json(raw)
-
-    def from_json(self, value: Any, where: str) -> Any:
-        return self.members[0].from_json(value, where)
 
     @property
     def vocabulary(self) -> int:
@@ -168,10 +151,6 @@ class JoinedField(Field):
         pairs = zip(self.members, values.members)
         batches = tuple(member.collate(part, rows) for member, part in pairs)
         return JoinedBatch(batches, batches[0].lengths)
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return tuple(home.name for home in self._folders(Path()))
 
     def save(self, folder: Path) -> None:
         for member, home in zip(self.members, self._folders(folder)):

@@ -90,23 +90,15 @@ class NamesField(Field):
 
     unit = "labels"
     is_target = True
-    stratifies = True
+    files = (FILE,)
 
     def __init__(self, name: str, missing: str = "drop") -> None:
         super().__init__(name)
         self.missing = missing
         self.names: list[str] = []
 
-    @property
-    def answers(self) -> list[str]:
-        return self.names
-
     def storage_key(self) -> Any:
         return self.kind
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (FILE,)
 
     def save(self, folder: Path) -> None:
         write_json(folder / FILE, self.names)
@@ -248,9 +240,6 @@ class LabelField(NamesField):
     def collate(self, values: Labels, rows: np.ndarray) -> Tensor:
         """(B,) int64"""
         return torch.from_numpy(values.ids[rows])
-
-    def classes(self, values: Labels) -> np.ndarray:
-        return values.ids
 
     def tally(self, values: Labels) -> dict[str, int]:
         counts = np.bincount(values.ids, minlength=len(self.names))

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.fields.field import Display
 from unspool.data.fields.pieces import (
     FILE,
     KnownMusic,
@@ -25,6 +24,7 @@ from unspool.data.fields.pieces import (
 )
 from unspool.data.fields.series_values import FittedChannels, Moments, Scaler, Series
 from unspool.data.fields.source import SeriesWriter, StoredSize, VectorSource
+from unspool.data.fields.tokens import Display
 from unspool.data.read.music import (
     KEYS,
     NAMES,
@@ -121,7 +121,7 @@ class PianoRoll(VectorSource):
     def named(self, name: Any) -> Midi | None:
         return named_midi(name)
 
-    def to_json(self, raw: Any, most: int = 0) -> dict[str, Any]:
+    def to_json(self, raw: Any) -> dict[str, Any]:
         return piece_to_json(self.recording(raw, "the music"))
 
     def from_json(self, value: Any, where: str) -> Piece:

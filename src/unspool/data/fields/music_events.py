@@ -29,8 +29,7 @@ from unspool.data.fields.pieces import (
     piece_notes,
 )
 from unspool.data.fields.text import TokenField
-from unspool.data.fields.tokens import TextWriter, Tokens
-from unspool.data.read import Column
+from unspool.data.fields.tokens import TextForm, TextWriter, Tokens
 from unspool.data.read.music import (
     KEYS,
     LOWEST,
@@ -161,19 +160,11 @@ class EventWriter(TextWriter):
         self.left.close()
 
 
-class MusicEvents(TokenField):
-    """A column of pieces as texts of events, each between <s> and </s>."""
+class EventForm(TextForm):
+    """Pieces of music, as texts of events."""
 
-    kind = "music"
-    unit = "events"
-
-    def __init__(self, name: str, grid: int, *, max_length: int = 0) -> None:
-        settings = TokenizerConfig(kind="word", split="space", normalize="none")
-        super().__init__(
-            name, settings, specials=SENTENCE_SPECIALS, marks=(True, True), max_length=max_length
-        )
+    def __init__(self, grid: int) -> None:
         self.known = KnownMusic(grid)
-        self.invent(vocab=0, classes=0)
 
     def piece(self, raw: Any, where: str) -> Piece:
         if isinstance(raw, str):  # never a path: texts also come from a page
@@ -199,11 +190,11 @@ class MusicEvents(TokenField):
             return raw
         return " ".join(events_of(self.piece(raw, where)))
 
-    def look(self, column: Column) -> None:
-        return
-
-    def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
+    def missing(self, name: str, column: Any, rows: np.ndarray) -> str:
         return "no note"
+
+    def writer(self, folder: Path, name: str, rules: TokenRules) -> EventWriter:
+        return EventWriter(folder, name, rules, self.piece)
 
     def items(self, values: Any) -> Iterable[Any]:
         return piece_items(values)
@@ -211,15 +202,38 @@ class MusicEvents(TokenField):
     def named(self, name: Any) -> Midi | None:
         return named_midi(name)
 
-    def examiner(self, values: Any) -> None:
+    def shown(self, raw: Any) -> str:
+        return str(self.piece(raw, "item"))
+
+    def to_json(self, raw: Any) -> str:
+        return self.text(raw)
+
+    def examiner(self, values: Any, *, words: bool, unit: str) -> None:
         """Pieces are counted, and not compared."""
-        return
+
+
+class MusicEvents(TokenField):
+    """A column of pieces as texts of events, each between <s> and </s>."""
+
+    kind = "music"
+    unit = "events"
+    form: EventForm
+
+    def __init__(self, name: str, grid: int, *, max_length: int = 0) -> None:
+        super().__init__(
+            name,
+            TokenizerConfig(kind="word", split="space", normalize="none"),
+            form=EventForm(grid),
+            specials=SENTENCE_SPECIALS,
+            marks=(True, True),
+            max_length=max_length,
+        )
+        self.files = (*self.files, FILE)
+        self.known = self.form.known
+        self.invent(vocab=0, classes=0)
 
     def storage_key(self) -> Any:
         return [super().storage_key(), "events", self.known.grid]
-
-    def writer(self, folder: Path) -> EventWriter:
-        return EventWriter(folder, self.name, self.rules, self.piece)
 
     def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> EventColumn:
         column = super().open(folder, key, where)
@@ -243,13 +257,8 @@ class MusicEvents(TokenField):
         self.tokenizer = WordTokenizer(vocabulary, normalizer=Normalizer("none"), split="space")
 
     def encode(self, raw: Sequence[Any]) -> Tokens:
-        return super().encode([self.text(value, f"item {i + 1}") for i, value in enumerate(raw)])
-
-    def shown(self, raw: Any) -> str:
-        return str(self.piece(raw, "item"))
-
-    def to_json(self, raw: Any) -> str:
-        return self.text(raw)
+        texts = [self.form.text(value, f"item {i + 1}") for i, value in enumerate(raw)]
+        return super().encode(texts)
 
     def transposed(self, ids: Tensor, semitones: Tensor) -> Tensor:
         """(B, T), (B,) -> the notes of each row so many keys higher"""
@@ -261,10 +270,6 @@ class MusicEvents(TokenField):
         begun = (ids >= FIRST_ON) & (ids < FIRST_ON + KEYS)
         keys = torch.zeros(len(ids), KEYS + 1, dtype=torch.bool, device=ids.device)
         return keys.scatter(1, torch.where(begun, ids - FIRST_ON, KEYS), True)[:, :KEYS]
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (*super().files, FILE)
 
     def save(self, folder: Path) -> None:
         super().save(folder)

@@ -98,6 +98,7 @@ class NumberField(Field):
     kind = "number"
     unit = "numbers"
     is_target = True
+    files = (FILE,)
 
     def __init__(self, name: str, names: Sequence[str] = (), missing: str = "drop") -> None:
         super().__init__(name)
@@ -173,10 +174,6 @@ class NumberField(Field):
     def restore(self, standardised: np.ndarray) -> np.ndarray:
         """The outputs of a model, (B, K), in the units of the file."""
         return standardised * self.std + self.mean
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (FILE,)
 
     def save(self, folder: Path) -> None:
         write_json(

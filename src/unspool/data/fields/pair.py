@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -190,7 +190,6 @@ class PairForm(TextForm):
     sample_text = f"some text {MARK} another"
     sides = ("one text", "another")
     streaming_reason = "it reads two texts, of which the second comes after the whole first"
-    limited: ClassVar[bool] = True  # whether pairs are cut to `data.max_length`
 
     def option(self, name: str) -> Option:
         return Option("text", "text_pair")
@@ -275,16 +274,12 @@ class PairField(TokenField):
         return self.form.kind
 
     @property
-    def limited(self) -> bool:  # type: ignore[override]
-        return self.form.limited
-
-    @property
     def pair_frame(self) -> PairFrame:
         return self.fitted.pair_frame
 
     @property
     def room(self) -> int | None:
-        if not self.max_length or not self.limited:
+        if not self.max_length or not self.form.limited:
             return None
         return max(2, self.max_length - self.pair_frame.size)
 
@@ -324,7 +319,7 @@ class PairField(TokenField):
         return np.ones(len(values), dtype=bool)
 
     def check(self, values: Tokens, where: Where) -> list[str]:
-        if not self.limited or not values.shortened:
+        if not self.form.limited or not values.shortened:
             return []
         most = f"{self.max_length:,} tokens, the longer text first"
         return [f"{values.shortened:,} pairs cut to {most}"]

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from unspool.data.fields.examiner import Examiner
-from unspool.data.fields.field import Display
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_values import (
     STATISTICS,
@@ -28,6 +27,7 @@ from unspool.data.fields.series_values import (
     fit_moments,
     moments_of_row,
 )
+from unspool.data.fields.tokens import Display
 from unspool.data.read import Column
 from unspool.data.read.recording import (
     Recording,
@@ -102,6 +102,7 @@ class VectorSource(ABC):
     stride        steps that the input layer of a network merges into one
     cost          how many ordinary vectors take as long to compute as one of these
     most_steps    steps of the longest value; 0 where that is not known
+    longest       steps of a value that a field keeps; 0: all
     channels      names of the elements of a stored vector
     """
 
@@ -117,6 +118,10 @@ class VectorSource(ABC):
     stride: int = 1
     cost: int = 1
     most_steps: int = 0
+    longest: int = 0
+    limited: ClassVar[bool] = True
+    sample_text: ClassVar[str] = "some text"
+    step_noun: ClassVar[str] = "step"
 
     def __init__(self) -> None:
         self.channels: list[str] = []
@@ -292,6 +297,10 @@ class VectorSource(ABC):
 
     # Values as people give them
 
+    def option(self, name: str) -> Option:
+        """Return the option that names the column."""
+        return Option(name)
+
     def items(self, values: Any) -> Iterable[Any]:
         """Return the raw values of what a user passes to `predict`: one of them, or several."""
         return series_items(values, len(self.channels))
@@ -304,8 +313,7 @@ class VectorSource(ABC):
         """Name a raw value, as an answer repeats it."""
         return str(self.recording(raw, "item"))
 
-    def to_json(self, raw: Any, most: int = 0) -> dict[str, Any]:
-        """Return a raw value for JSON, where it is long perhaps only `most` steps."""
+    def to_json(self, raw: Any) -> dict[str, Any]:
         return recording_to_json(self.recording(raw, "the series"))
 
     def from_json(self, value: Any, where: str) -> Any:

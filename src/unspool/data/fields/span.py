@@ -18,7 +18,6 @@ from torch import Tensor
 from unspool.data.fields.field import Field
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
-from unspool.errors import Option
 
 
 class SpanBatch(NamedTuple):
@@ -79,15 +78,8 @@ class SpanWriter:
 
 class SpanField(Field):
     kind = "span"
+    unit = "answers"
     is_target = True
-
-    @property
-    def unit(self) -> str:
-        return "answers"
-
-    @property
-    def option(self) -> Option:
-        return Option("label")
 
     def storage_key(self) -> Any:
         return self.kind
@@ -132,10 +124,6 @@ class SpanField(Field):
     def tally(self, values: AnswerSpans) -> dict[str, int]:
         answered = int(values.answered.sum())
         return {"answer": answered, "no answer": len(values) - answered}
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return ()
 
     def save(self, folder: Path) -> None:
         return

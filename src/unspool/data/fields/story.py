@@ -204,10 +204,10 @@ class StoryField(TokenField):
     """
 
     kind = "story"
-    step_noun = "sentence"
 
     def __init__(self, name: str, settings: TokenizerConfig, *, memory: int = 0) -> None:
         super().__init__(name, settings, form=StoryForm(), auto="word")
+        self.form.step_noun = "sentence"
         self.memory = memory
 
     def look(self, column: Any) -> None:

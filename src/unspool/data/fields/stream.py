@@ -21,7 +21,6 @@ class TextStream(TokenField):
     for each part."""
 
     kind = "text"
-    is_stream = True
     compared = False
     newlines = True
 

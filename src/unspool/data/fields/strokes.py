@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unspool.data.fields.field import Display
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_values import FittedChannels, Moments, Scaler, Series, blocks
 from unspool.data.fields.source import VectorSource
+from unspool.data.fields.tokens import Display
 from unspool.data.read.recording import Recording
 from unspool.data.read.strokes import (
     CHANNELS,
@@ -149,7 +149,7 @@ class StrokesSource(VectorSource):
     def items(self, values: Any) -> Iterable[Any]:
         return stroke_items(values)
 
-    def to_json(self, raw: Any, most: int = 0) -> dict[str, Any]:
+    def to_json(self, raw: Any) -> dict[str, Any]:
         drawing = self.recording(raw, "the drawing")
         text = getattr(drawing, "text", "")
         return {**super().to_json(drawing), "prepared": True, **({"text": text} if text else {})}

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from unspool.data.fields.field import Field, Where
-from unspool.data.fields.label import FILE, read_names
+from unspool.data.fields.field import Where
+from unspool.data.fields.label import FILE, NamesField
 from unspool.data.fields.words import WordsWriter, spread
 from unspool.data.schemes import (
     LETTERS,
@@ -32,7 +32,7 @@ from unspool.data.schemes import (
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged, TokenColumn, Windows
 from unspool.errors import DataError, Option, RunError, Setting
-from unspool.io.files import AGAIN, write_json
+from unspool.io.files import AGAIN
 from unspool.text.open_vocabulary import TokenRules
 
 
@@ -72,7 +72,7 @@ class TagValues:
         return TagValues(self.ids.windows(windows), self.names, self.note)
 
 
-class TagsField(Field):
+class TagsField(NamesField):
     """The names, sorted, are fitted: those that occur in training.
 
     scheme   how tags mark spans, or auto
@@ -80,25 +80,16 @@ class TagsField(Field):
 
     kind = "tags"
     unit = "tags"
-    is_target = True
 
     def __init__(self, name: str, *, scheme: Asked = "auto") -> None:
         super().__init__(name)
         self.scheme = scheme
-        self.names: list[str] = []
 
     @property
     def marks(self) -> Marks | None:
         """Spans that the tags mark; None where they stand for themselves."""
         plain = self.scheme == "none" or guess_letters(self.names) == "none"
         return None if plain else parse_tags(self.names, "iobes")
-
-    @property
-    def answers(self) -> list[str]:
-        return self.names
-
-    def storage_key(self) -> Any:
-        return self.kind
 
     def writer(self, folder: Path) -> WordsWriter:
         return WordsWriter(folder, self.name, TokenRules.of_tokens("none"))
@@ -184,15 +175,8 @@ class TagsField(Field):
         counts = np.bincount(ids, minlength=len(names))
         return {name or "span": int(count) for name, count in zip(names, counts)}
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (FILE,)
-
-    def save(self, folder: Path) -> None:
-        write_json(folder / FILE, self.names)
-
     def load(self, folder: Path) -> None:
-        self.names = read_names(folder / FILE)
+        super().load(folder)
         try:
             _ = self.marks
         except WrongTag as error:

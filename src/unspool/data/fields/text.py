@@ -6,7 +6,7 @@ raw: str. values: `Tokens`. tensors: `TokenBatch`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -35,7 +35,7 @@ from unspool.data.fields.vocabulary import UNITS, fit_tokenizer, made_of_words
 from unspool.data.read import Column
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged, TokenColumn
-from unspool.errors import Option, Setting
+from unspool.errors import Setting
 from unspool.io.files import write_json
 from unspool.text.open_vocabulary import TokenRules
 from unspool.text.tokenizers import CharTokenizer, Frame, SubwordTokenizer, Tokenizer
@@ -65,7 +65,7 @@ class TokenField(Field):
     """
 
     sized = True
-    step_noun = "token"
+    form: TextForm
     newlines: ClassVar[bool] = False  # whether line ends are tokens, too, where those are words
 
     def __init__(
@@ -85,10 +85,10 @@ class TokenField(Field):
     ) -> None:
         super().__init__(name)
         self.form = form or TextForm()
-        self.sample_text, self.sides = self.form.sample_text, self.form.sides
         self.settings, self.auto, self.specials = settings, auto, specials
         self.marks, self.max_length, self.spelled = marks, max_length, spelled
-        self.too_long, self.is_target, self.file = too_long, is_target, file
+        self.too_long, self.is_target = too_long, is_target
+        self.file, self.files = file, (file,)
         self.tokenizer: Tokenizer | None = None
         self.copied_into: TokenField | None = None
 
@@ -108,10 +108,6 @@ class TokenField(Field):
     @property
     def unit(self) -> str:
         return UNITS[self.fitted.kind]
-
-    @property
-    def option(self) -> Option:
-        return self.form.option(self.name)
 
     @property
     def frame(self) -> Frame:
@@ -159,18 +155,6 @@ class TokenField(Field):
 
     def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
         return self.form.missing(self.name, column, rows)
-
-    def items(self, values: Any) -> Iterable[Any] | None:
-        return self.form.items(values)
-
-    def shown(self, raw: Any) -> str:
-        return self.form.shown(raw)
-
-    def to_json(self, raw: Any) -> Any:
-        return self.form.to_json(raw)
-
-    def from_json(self, value: Any, where: str) -> Any:
-        return self.form.from_json(value, where)
 
     def fit(
         self, column: Any, rows: np.ndarray, *, where: str, progress: Progress = None
@@ -268,8 +252,12 @@ class TokenField(Field):
         batch = TokenBatch(torch.from_numpy(kept)[None], torch.tensor([len(kept)]))
         return Chunk(batch.inputs, len(kept), before, len(kept) < len(ids))
 
+    def last_chunk(self, before: str | None, read: int) -> Chunk:
+        return Chunk((), 0, before)
+
     def follow_line(self, line: str) -> str | None:
-        """Characters go on in the next line; words end with it."""
+        """Return what a line of standard input adds to a text; None where it ends it. Characters go
+        on in the next line; words end with it."""
         if not line.strip():
             return None
         return line.rstrip("\r\n") if self.fitted.kind == "char" else line
@@ -330,10 +318,6 @@ class TokenField(Field):
         """Return the names of the steps: their tokens."""
         ids = self.frame.around(self.fitted.encode(text)[: self.room])
         return self.fitted.shown(ids.tolist())
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (self.file,)
 
     def save(self, folder: Path) -> None:
         write_json(folder / self.file, self.fitted.to_json())

@@ -124,7 +124,7 @@ class TextsField(TokenField):
         super().__init__(
             name, settings, specials=SENTENCE_SPECIALS, marks=(True, True), is_target=True
         )
-        self.longest = 1
+        self.files, self.longest = (self.file, FILE), 1
 
     def look(self, column: Column) -> None:
         texts = [text for row in column.sample if isinstance(row, list) for text in flat(row)]
@@ -208,10 +208,6 @@ class TextsField(TokenField):
 
     def examiner(self, values: Any) -> None:
         """None: rows are compared by what is read."""
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (*super().files, FILE)
 
     def save(self, folder: Path) -> None:
         super().save(folder)

@@ -294,18 +294,41 @@ class TextWriter:
         self.tokens.close(self.encoder.types)
 
 
+class Display(NamedTuple):
+    """Description of how pages, pictures and notebooks show values.
+
+    form     "tokens", or over time: "curves", "heat map", "spectrum", "piano roll", "drawing" or
+             "frames"
+    medium   "text", "series", "image", "sound" ...: what people choose as an input
+    pixels   whether steps are parts of an image, or frames
+    audible  whether a value can be played
+    """
+
+    form: str
+    medium: str = "series"
+    pixels: bool = False
+    audible: bool = False
+
+
 class TextForm:
     """One text a row: how raw values are given, stored and shown.
 
     kind              of field
     sample_text       a value, as a person types it
     sides             names of two texts that are read together, before and after the mark
+    step_noun         what a network takes at a step
+    most_steps        steps that a network reads of a value at most; 0 where that is not known
+    limited           whether values are cut to `data.max_length`
     streaming_reason  why values cannot be read as they arrive; None where they can
     """
 
     kind: ClassVar[str] = "text"
     sample_text: ClassVar[str] = "some text"
     sides: ClassVar[tuple[str, ...]] = ()
+    step_noun: str = "token"
+    most_steps: ClassVar[int] = 0
+    limited: ClassVar[bool] = True
+    display: ClassVar[Display] = Display("tokens")
     streaming_reason: ClassVar[str | None] = None
 
     def option(self, name: str) -> Option:
@@ -332,18 +355,26 @@ class TextForm:
         return f"an empty {name}"
 
     def items(self, values: Any) -> Iterable[Any] | None:
+        """The raw values of what a user gives to be answered; None: texts, alone or several."""
+        return None
+
+    def named(self, name: str) -> Any:
+        """The raw value that a name, such as that of a file, stands for on the command line."""
         return None
 
     def shown(self, raw: Any) -> str:
+        """A raw value for people, as an answer repeats it."""
         return str(raw)
 
     def to_json(self, raw: Any) -> Any:
+        """A raw value for JSON, as a page and a run folder have it."""
         return raw
 
     def from_json(self, value: Any, where: str) -> Any:
+        """The raw value of `to_json`, or of what somebody has written like it."""
         return value
 
-    def examiner(self, values: Tokens, *, words: bool, unit: str) -> TextExaminer:
+    def examiner(self, values: Tokens, *, words: bool, unit: str) -> TextExaminer | None:
         return TextExaminer(values, words=words, unit=unit)
 
 

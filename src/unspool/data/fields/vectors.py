@@ -5,7 +5,7 @@ raw: as of its source. values: `Series`. tensors: `SeriesBatch`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.examiner import Examiner
-from unspool.data.fields.field import Chunk, Display, Field, Measure, Where
+from unspool.data.fields.field import Chunk, Field, Measure, Where
 from unspool.data.fields.series_values import (
     Moments,
     Scaler,
@@ -59,11 +59,10 @@ class RecordingField(Field):
     """Stores, takes and shows values as a `VectorSource` does."""
 
     sized = True
-    max_length: int = 0
 
     def __init__(self, name: str, source: Any) -> None:
         super().__init__(name)
-        self.source = source
+        self.form = self.source = source
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -74,16 +73,8 @@ class RecordingField(Field):
         return self.source.unit
 
     @property
-    def most_steps(self) -> int:
-        return self.source.most_steps
-
-    @property
     def channels(self) -> list[str]:
         return self.source.channels
-
-    @property
-    def display(self) -> Display:  # type: ignore[override]
-        return self.source.display
 
     def recording(self, raw: Any, where: str) -> Any:
         return self.source.recording(raw, where)
@@ -106,23 +97,11 @@ class RecordingField(Field):
     def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
         return self.source.missing or super().what_is_missing(column, rows)
 
-    def items(self, values: Any) -> Iterable[Any]:
-        return self.source.items(values)
-
-    def named(self, name: str) -> Any:
-        return self.source.named(name)
-
-    def shown(self, raw: Any) -> str:
-        return self.source.shown(raw)
-
-    def to_json(self, raw: Any) -> dict[str, Any]:
-        return self.source.to_json(raw, self.max_length)
-
-    def from_json(self, value: Any, where: str) -> Any:
-        return self.source.from_json(value, where)
-
     def measure(self, values: Any) -> Measure:
         return Measure(int(values.lengths.sum()), values.lengths, np.empty(0), 0.0)
+
+    def advise(self, values: Any, unknown: float) -> Iterator[tuple[Setting | None, str]]:
+        return iter(())
 
     def as_read(self, recording: Recording) -> Recording:
         """Return the steps that a model reads."""
@@ -166,6 +145,7 @@ class VectorField(RecordingField):
         missing: str = "drop",
     ) -> None:
         super().__init__(name, source)
+        source.longest, self.files = max_length, (FILE, *source.files)
         self.scaler = Scaler(source.scaling or scaling)
         self.irregular, self.max_length, self.window = irregular, max_length, window
         self.missing = "error" if missing == "error" else "drop"
@@ -353,10 +333,6 @@ class VectorField(RecordingField):
             values, at = (np.asarray(part[0]) for part in grid)
             recording = replace(recording, values=values, times=at)
         return recording[: self.max_length or None]
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (FILE, *self.source.files)
 
     def save(self, folder: Path) -> None:
         stored = {

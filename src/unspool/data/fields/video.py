@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from unspool.data.fields.field import Display
 from unspool.data.fields.pixels import (
     PixelSource,
     PixelWriter,
@@ -26,6 +25,7 @@ from unspool.data.fields.pixels import (
 )
 from unspool.data.fields.series_values import Moments
 from unspool.data.fields.source import StoredSize
+from unspool.data.fields.tokens import Display
 from unspool.data.read.clip import ENDINGS, Clip, as_clip
 from unspool.data.read.picture import Header, Picture, as_picture, is_pillow
 from unspool.data.read.recording import Recording
@@ -194,8 +194,8 @@ class VideoSource(PixelSource):
         name = raw.name if isinstance(raw, Recording) else str(as_clip(raw, "item"))
         return name or "video"
 
-    def to_json(self, raw: Any, most: int = 0) -> dict[str, Any]:
-        recording = self.recording(raw, "the clip")[: most or None]
+    def to_json(self, raw: Any) -> dict[str, Any]:
+        recording = self.recording(raw, "the clip")[: self.longest or None]
         pixels = np.clip(np.rint(self.pixels(recording)), 0, 255).astype(np.uint8)
         return {
             "name": recording.name,

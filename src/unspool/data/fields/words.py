@@ -6,8 +6,7 @@ is folded, if at all, when the vocabulary is chosen, so that characters keep it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,23 +15,23 @@ import torch
 from torch import Tensor
 
 from unspool.config import TokenizerConfig
-from unspool.data.fields.field import Chunk, Field, Measure
+from unspool.data.fields.field import Chunk, Where
 from unspool.data.fields.spelling import SpelledWords, SpellingTable, collate_words
-from unspool.data.fields.text_examiner import TextExaminer
+from unspool.data.fields.text import TokenField
 from unspool.data.fields.tokens import TextWriter, Tokens, padded, read_tokenizer, tokens_of_chunk
 from unspool.data.fields.vocabulary import count_types, select_tokenizer
-from unspool.data.store.columns import Progress, WhereStep
+from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged, TokenColumn
-from unspool.errors import RunError
+from unspool.errors import RunError, Setting
 from unspool.io.files import AGAIN, write_json
 from unspool.text.open_vocabulary import TokenRules
-from unspool.text.tokenizers import CharTokenizer, Tokenizer, WordTokenizer
-from unspool.text.vocab import SPECIALS, UNK_ID, Vocab
+from unspool.text.tokenizers import CharTokenizer, WordTokenizer
+from unspool.text.vocab import UNK_ID, Vocab
 from unspool.text.words import Normalizer, solid, token_spans
 
 LONGEST_WORD = 40  # characters of a word that are read
 RAREST_CHARACTER = 2  # times in train; a rarer one is <unk>, which is learnt in this way
-FILE, CHARACTERS_FILE = "tokenizer.json", "characters.json"
+CHARACTERS_FILE = "characters.json"
 
 
 class WordBatch(NamedTuple):
@@ -87,7 +86,7 @@ class WordsWriter(TextWriter):
         super().add([" ".join(map(solid, words)) for words in values], where)
 
 
-class WordsField(Field):
+class WordsField(TokenField):
     """A column of sentences.
 
     max_length   words of a sentence to learn from (0: any)
@@ -97,9 +96,6 @@ class WordsField(Field):
 
     kind = "words"
     unit = "words"
-    sized = True
-    step_noun = "token"
-    sides = ()
 
     def __init__(
         self,
@@ -110,20 +106,16 @@ class WordsField(Field):
         characters: bool = False,
         spelled: bool = False,
     ) -> None:
-        super().__init__(name)
-        self.settings = settings.model_copy(update={"kind": "word"})
-        self.max_length, self.reads_characters, self.spelled = max_length, characters, spelled
-        self.tokenizer: Tokenizer | None = None
+        super().__init__(
+            name,
+            settings.model_copy(update={"kind": "word"}),
+            max_length=max_length,
+            too_long="leave out",
+            spelled=spelled,
+        )
+        self.files = (self.file, CHARACTERS_FILE)
+        self.reads_characters = characters
         self.spelling: CharTokenizer | None = None
-
-    @property
-    def fitted(self) -> Tokenizer:
-        assert self.tokenizer is not None, f"the field {self.name!r} has not been fitted"
-        return self.tokenizer
-
-    @property
-    def vocabulary(self) -> int:
-        return len(self.fitted)
 
     @property
     def rules(self) -> TokenRules:
@@ -131,15 +123,6 @@ class WordsField(Field):
         return TokenRules.of_tokens(
             self.settings.normalize if known is None else known.normalizer.form
         )
-
-    def storage_key(self) -> Any:
-        return [self.kind, asdict(self.rules)]
-
-    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> TokenColumn:
-        return TokenColumn.load(folder, self.name, key, where)
-
-    def blank(self, column: TokenColumn) -> np.ndarray:
-        return column.characters == 0
 
     def writer(self, folder: Path) -> WordsWriter:
         return WordsWriter(folder, self.name, self.rules)
@@ -159,16 +142,15 @@ class WordsField(Field):
         return [note]
 
     def invent(self, *, vocab: int, classes: int) -> None:
-        names = (f"token{i}" for i in range(vocab - len(SPECIALS)))
-        self.tokenizer = CharTokenizer(Vocab.of(names))
+        super().invent(vocab=vocab, classes=classes)
         if self.reads_characters:
             self.spelling = CharTokenizer(Vocab.of(map(chr, range(33, 127))))
 
     def values(self, column: TokenColumn, progress: Progress = None) -> WordValues:
         return self._words(Ragged.of_offsets(column.ids, column.offsets), column.types)
 
-    def fits(self, values: WordValues) -> np.ndarray:
-        return values.lengths <= self.max_length if self.max_length else super().fits(values)
+    def unknown(self, values: WordValues, where: Where) -> list[str]:
+        return []
 
     def encode(self, raw: Sequence[Sequence[str]]) -> WordValues:
         form = self.fitted.normalizer.form_only()
@@ -187,9 +169,6 @@ class WordsField(Field):
         remap = np.fromiter(ids, dtype=np.int64, count=len(types))
         spellings = None if self.spelling is None else Spellings(types, self.spelling)
         return WordValues(raw, remap=remap, types=types, spellings=spellings)
-
-    def streaming_unsupported_reason(self) -> None:
-        return None
 
     def chunk(self, raw: str | Sequence[str], before: str | None, read: int) -> Chunk:
         """`before` is the open end of what was read. Words of a list have ended."""
@@ -217,28 +196,20 @@ class WordsField(Field):
         in_bytes = collate_words(values, rows) if self.spelled else None
         return WordBatch(ids, lengths, spellings, sizes, which, in_bytes)
 
-    def measure(self, values: WordValues) -> Measure:
-        unknown = values.counts(UNK_ID).sum() / max(1, int(values.sizes.sum()))
-        return Measure(int(values.sizes.sum()), values.sizes, np.empty(0), float(unknown))
-
-    def examiner(self, values: WordValues) -> TextExaminer:
-        return TextExaminer(values, words=True, unit=self.unit)
+    def advise(self, values: Any, unknown: float) -> Iterator[tuple[Setting | None, str]]:
+        return iter(())
 
     def labels(self, words: Sequence[str]) -> list[str]:
         """Return the names of the steps: their words."""
         return list(words)
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (FILE, CHARACTERS_FILE)
-
     def save(self, folder: Path) -> None:
-        write_json(folder / FILE, self.fitted.to_json())
+        super().save(folder)
         if self.spelling is not None:
             write_json(folder / CHARACTERS_FILE, self.spelling.to_json())
 
     def load(self, folder: Path) -> None:
-        self.tokenizer = read_tokenizer(folder, FILE)
+        super().load(folder)
         if not self.reads_characters:
             return
         spelling = read_tokenizer(folder, CHARACTERS_FILE)

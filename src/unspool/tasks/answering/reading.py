@@ -101,7 +101,7 @@ class QuestionView(InputView):
             *named(tokenizer, kept, asked, first=len(before))[: self.first],
             *named(tokenizer, kept, context, first=self.first)[self.first :],
         ]
-        super().__init__(task, model, field.shown(pair), names, len(ids))
+        super().__init__(task, model, field.form.shown(pair), names, len(ids))
 
     def batch(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         return *id_rows(inputs), torch.tensor([view.first for view in inputs])

@@ -145,7 +145,8 @@ class SpanAnswers(Task):
     def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
         _, context = raw["question"]
         answers = [context[start:stop] for start, stop in raw["span"]]
-        return Example(self.input_field.to_json(raw["question"]), answers[0] if answers else "")
+        question = self.input_field.form.to_json(raw["question"])
+        return Example(question, answers[0] if answers else "")
 
     def windowed(self, part: Part, *, training: bool) -> Part:
         """Windows of the contexts as rows, with the steps of their answers. In training, of the
@@ -243,7 +244,7 @@ class SpanAnswers(Task):
     ) -> Iterator[SpanAnswer]:
         field = self.input_field
         for some in chunks(items, CHUNK):
-            pairs = [field.from_json(own, "") for own in some]
+            pairs = [field.form.from_json(own, "") for own in some]
             part = self.part(question=pairs)
             found, _ = self.find(model, part)
             for row, (question, context) in enumerate(pairs):

@@ -44,7 +44,7 @@ class StoryView(InputView):
         sentences, self.question = as_story(text)
         most = task.config.model.memory
         kept = sentences[-most:] if most else sentences
-        shown = task.input_field.shown((kept, self.question))
+        shown = task.input_field.form.shown((kept, self.question))
         super().__init__(task, model, shown, kept, len(sentences))
 
     @property

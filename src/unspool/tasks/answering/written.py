@@ -273,7 +273,7 @@ class WrittenStoryAnswers(Task):
             found: list[Any] = [None] * len(some)
             for row, hypotheses in self.search(model, part, options or Decoding()):
                 kept = [self.candidate(own) for own in hypotheses]
-                shown = self.input_field.shown(some[row])
+                shown = self.input_field.form.shown(some[row])
                 found[row] = WrittenAnswer(shown, kept[0].translation, kept[0].score, kept)
             yield from found
 

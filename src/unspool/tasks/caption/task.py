@@ -240,7 +240,7 @@ class CaptionTask(Task):
 
     def names(self, part: Part) -> list[str]:
         rows = part.raw(np.arange(len(part)), (self.input,))
-        return [self.input_field.shown(own) for (own,) in rows]
+        return [self.input_field.form.shown(own) for (own,) in rows]
 
     def predict(
         self, model: nn.Module, items: Iterable[Any], options: Decoding | None = None

@@ -70,7 +70,7 @@ class EventsView(TokensView):
     """The events of a piece, after <s>."""
 
     def __init__(self, task: Any, model: Any, item: Any) -> None:
-        text = task.input_field.text(item)
+        text = task.input_field.form.text(item)
         super().__init__(task, model, text, np.array([BEGIN_ID, *task.tokenizer.ids(text)]))
 
 
@@ -239,7 +239,7 @@ class Events(MusicForm):
         return torch.where((shift > 0) & (shift <= len(SHIFTS)), shift, 0).sum(1).cpu().numpy()
 
     def step_rows(self, field: MusicEvents, piece: Piece) -> np.ndarray:
-        ids = field.fitted.ids(field.text(piece))
+        ids = field.fitted.ids(field.form.text(piece))
         shift = ids - FIRST_SHIFT + 1
         after = np.cumsum(np.where((shift > 0) & (shift <= len(SHIFTS)), shift, 0))
         begun = np.concatenate([[0], after])  # the step at which each value is read, <s> first

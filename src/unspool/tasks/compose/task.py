@@ -224,7 +224,7 @@ class Compose(Task):
     def piece(self, item: Any, where: str) -> Any:
         """What an item stands for, in either form."""
         field = self.input_field
-        return field.piece(item, where) if self.reads_tokens else field.recording(item, where)
+        return field.form.piece(item, where) if self.reads_tokens else field.recording(item, where)
 
     def step_rows(self, piece: Any) -> np.ndarray:
         """(T,) of each step of the grid, which of the steps that the model reads it is; of events,
@@ -234,7 +234,7 @@ class Compose(Task):
     def example(self, words: list[str]) -> Any:
         """A note a word, as high as the word is long."""
         chords = [[LOWEST + 36 + len(word) % 24] for word in words]
-        return self.input_field.text(chords) if self.reads_tokens else chords
+        return self.input_field.form.text(chords) if self.reads_tokens else chords
 
 
 def form_of(data: DataConfig) -> MusicForm:

@@ -33,7 +33,7 @@ def example_at(field: HistoryField, own: Recording, origin: int) -> Example:
     else:
         values = values[: origin - first]
     past = replace(own[first : first + len(values)], values=values)
-    return Example(plain(field.to_json(past)), "", tuple(numbers(step) for step in future))
+    return Example(plain(field.form.to_json(past)), "", tuple(numbers(step) for step in future))
 
 
 LEVEL = 0.95  # coverage that intervals promise unless another is asked for

@@ -46,7 +46,7 @@ def named_recordings(
     """The names and the recordings of items as they come, as many as have `most` steps together."""
     names, recordings, size = list[str](), list[Any](), 0
     for number, item in enumerate(items, 1):
-        names.append(field.shown(item))
+        names.append(field.form.shown(item))
         recordings.append(field.recording(item, f"item {number}"))
         size += len(recordings[-1])
         if size >= most:

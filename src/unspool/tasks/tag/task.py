@@ -342,8 +342,8 @@ class Tag(Task):
             field = self.input_field
             for item, own in zip(chunk, self.tags(model, self.part(**{self.input: chunk}))):
                 p = (own.along.before + own.along.after).double().exp().clamp(0, 1)
-                steps = field.labels(item)
-                yield tagged_series(field.shown(item), steps, own.tags, as_array(p), self.labels)
+                shown, steps = field.form.shown(item), field.labels(item)
+                yield tagged_series(shown, steps, own.tags, as_array(p), self.labels)
 
     def streamed(self, new: Any, chunk: Chunk, before: StreamState, scores: Tensor) -> Answer:
         """The tags of the new steps. A span may go on in the next chunk, so words have tags, and
