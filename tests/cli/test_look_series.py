@@ -137,9 +137,9 @@ def test_several_models_draw_as_the_first() -> None:
     field.source.channels = ["x"]
     field.scaler.mean, field.scaler.std = np.zeros(1), np.ones(1)
     joined, raw = JoinedField("series", [field, field]), np.arange(3.0)
-    assert joined.display.form == "curves"
+    assert joined.form.display.form == "curves"
     assert joined.picture(raw) == field.picture(raw)
-    again = joined.from_json(joined.to_json(raw), "x")
+    again = joined.form.from_json(joined.form.to_json(raw), "x")
     np.testing.assert_array_equal(again.values[:, 0], raw)
 
 
