@@ -103,7 +103,9 @@ def test_what_cannot_be_read(here: Path, refused, name: str, content: bytes, say
 def test_an_array_of_another_shape(here: Path, refused) -> None:
     home = write_folders(here / "x", 8)
     np.savez(home / "left" / "flat.npz", np.zeros(5))
-    refused("train", home, *VIDEO, *QUICK, says=["flat.npz: holds no frames; got 'arr_0 float64 (5,)'"])
+    refused(
+        "train", home, *VIDEO, *QUICK, says=["flat.npz: holds no frames; got 'arr_0 float64 (5,)'"]
+    )
 
 
 def test_clips_that_the_table_does_not_name(here: Path, unspool, refused) -> None:
