@@ -12,10 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.fields.field import Field, Stratified
-from unspool.data.fields.label import LabelField
-from unspool.data.fields.labels import LabelsField
-from unspool.data.fields.stream import TextStream
+from unspool.data.fields.field import Categorical, Field, Stratified, Undivided
 from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.split import (
@@ -75,7 +72,7 @@ def load_corpus(
     stored = {name: store_columns(plan, fields, progress) for name, plan in plans.items()}
     for name, plan in plans.items():
         refuse_nothing(plan, fields, stored[name])
-    streams = [each for each in fields.values() if isinstance(each, TextStream)]
+    streams = [each for each in fields.values() if isinstance(each, Undivided)]
     if streams:
         if hold_out.folds or hold_out.group is not None:
             raise DataError(
@@ -201,7 +198,7 @@ def short_enough(
 
 def load_stream(
     plans: Mapping[str, Plan],
-    stream: TextStream,
+    stream: Any,
     stored: Mapping[str, Stored],
     hold_out: HoldOut,
     progress: Progress,
@@ -236,7 +233,7 @@ def encode_table(plan: Plan, fields: Fields, progress: Progress = None) -> tuple
     values: dict[str, Any] = {}
     for name, each in fields.items():
         column = stored.columns[name]
-        if isinstance(each, TextStream):
+        if isinstance(each, Undivided):
             values |= each.streams(column, {name: (0, each.steps(column))}, progress)
         else:
             values[name] = each.values(column, progress)
@@ -271,7 +268,7 @@ def split_note(corpus: Corpus, plans: Mapping[str, Plan], hold_out: HoldOut, uni
         how = "the end of the text"
     elif hold_out.group is not None:
         how += f", groups by column {hold_out.group!r}"
-    elif any(isinstance(each, LabelField | LabelsField) for each in corpus.fields.values()):
+    elif any(isinstance(each, Categorical) for each in corpus.fields.values()):
         how += ", stratified by label"
     sizes = []
     for name, part in corpus.parts.items():

@@ -15,8 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.fields.field import Field
-from unspool.data.fields.stream import TextStream
+from unspool.data.fields.field import Field, Undivided
 from unspool.data.plan import Plan
 from unspool.data.store.ragged import Windows
 
@@ -139,7 +138,7 @@ class Part:
         """(N,) uint64: a number for what is read of each row, the same in every process; None where
         all is one long sequence."""
         inputs = [name for name, field in self.fields.items() if not field.is_target]
-        if any(isinstance(self.fields[name], TextStream) for name in inputs):
+        if any(isinstance(self.fields[name], Undivided) for name in inputs):
             return None
         total = np.zeros(len(self), np.uint64)
         for name in inputs:

@@ -29,11 +29,15 @@ from unspool.data.check.same_series import SameSeries
 from unspool.data.check.survey import Survey, survey
 from unspool.data.corpus import Corpus
 from unspool.data.fields.examiner import Examiner
-from unspool.data.fields.field import Examined, Spread, Tallied
-from unspool.data.fields.label import LabelField
-from unspool.data.fields.labels import LabelsField
-from unspool.data.fields.number import NumberField
-from unspool.data.fields.stream import TextStream
+from unspool.data.fields.field import (
+    Categorical,
+    Classified,
+    Examined,
+    Numeric,
+    Spread,
+    Tallied,
+    Undivided,
+)
 from unspool.data.part import Part
 from unspool.data.read.steps import StepRows
 from unspool.data.store.columns import Progress
@@ -87,7 +91,7 @@ def check(
     surveys: list[Survey] = []
     asked = examiners(corpus)
     if not first.compared:
-        stream = isinstance(first, TextStream)
+        stream = isinstance(first, Undivided)
         unit = "lines" if stream else unit
         same, parts_read = SameSeries(corpus, asked), files(corpus)
         for part in parts_read:
@@ -135,9 +139,9 @@ def compared(rows: Rows, sized: list[str], unit: str) -> Iterator[Draft]:
 def doubtful_labels(rows: Rows, unit: str, notes: list[str]) -> Iterator[Draft]:
     """Rows whose label is probably wrong, of fields that have classes; more in the notes."""
     for key, kind in rows.corpus.fields.items():
-        if not isinstance(kind, LabelField) or not rows.examiners:
+        if not isinstance(kind, Classified) or not rows.examiners:
             continue
-        given, names = np.concatenate([part[key].ids for part in rows.parts]), kind.names
+        given, names = np.concatenate([kind.classes(part[key]) for part in rows.parts]), kind.names
         result = find_suspects(rows.features, given)
         if not result.judged:
             continue
@@ -189,10 +193,10 @@ def part_report(corpus: Corpus, part: Part, key: str, name: str, noun: str) -> P
     several = False
     for other, values in part.values.items():
         target = corpus.fields[other]
-        several |= isinstance(target, LabelsField)
+        several |= isinstance(target, Categorical) and target.several
         if isinstance(target, Tallied):
             labels |= target.tally(values)
-        if isinstance(target, NumberField):
+        if isinstance(target, Numeric):
             numbers |= target.spread(values)
     return PartReport(
         name,
@@ -216,14 +220,14 @@ def advise(
 ) -> Iterator[tuple[Setting | None, str]]:
     train, field = corpus.parts["train"], corpus.fields[sized[0]]
     lengths = np.concatenate([part.lengths.max(1) for part in corpus.parts.values()])
-    if isinstance(field, TextStream):
+    if isinstance(field, Undivided):
         yield from about_stream(parts[0].tokens)
     elif len(sized) == 2 and field.vocabulary:
         yield from about_pairs(lengths, max_length, len(train))
     elif field.compared and len(sized) == 1:
         if field.form.limited:
             yield from about_lengths(lengths, max_length)
-        if any(isinstance(own, LabelField | LabelsField) for own in corpus.fields.values()):
+        if any(isinstance(own, Categorical) for own in corpus.fields.values()):
             yield from about_labels(parts[0].labels, several=parts[0].several)
         yield from about_size(len(train))
     if len(sized) == 1 and isinstance(field, Examined):

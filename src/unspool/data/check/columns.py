@@ -10,7 +10,7 @@ import numpy as np
 
 from unspool.data.check.report import DoubtfulRow, Finding
 from unspool.data.check.rows import Rows
-from unspool.data.fields.label import LabelField
+from unspool.data.fields.field import Classified
 from unspool.data.read import Column, Table
 from unspool.errors import Option
 
@@ -83,11 +83,11 @@ def about_labels_of_groups(rows: Rows, asked: str) -> Iterator[Finding]:
     for key, field in rows.corpus.fields.items():
         groups: dict[str, set[Any]] = {}
         for part in rows.parts:
-            if not isinstance(field, LabelField) or part.plan is None:
+            if not isinstance(field, Classified) or part.plan is None:
                 break
             found = group_values(part.plan.table, asked)
             places = zip(part.files.tolist(), part.lines.tolist())
-            for number, place in zip(part[key].ids.tolist(), places):
+            for number, place in zip(field.classes(part[key]).tolist(), places):
                 groups.setdefault(field.names[number], set()).add(found[place])
         several = len(set().union(*groups.values())) > 1 if groups else False
         alone = [name for name, own in groups.items() if several and len(own) == 1]

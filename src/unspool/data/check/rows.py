@@ -10,10 +10,9 @@ import numpy as np
 from unspool.data.check.report import DoubtfulRow, Finding, PartReport
 from unspool.data.corpus import Corpus
 from unspool.data.fields.examiner import Examiner
-from unspool.data.fields.field import Examined
+from unspool.data.fields.field import Examined, Spelled
 from unspool.data.fields.label import shown_alike, spelled_alike
 from unspool.data.fields.ngrams import hash_of
-from unspool.data.fields.text import TokenField
 from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged, side_by_side
 
@@ -98,7 +97,7 @@ def about_characters(corpus: Corpus) -> Iterator[Finding]:
     """Characters that occur once in the training texts that are to be written."""
     train = corpus.parts["train"]
     for key, field in corpus.fields.items():
-        if not isinstance(field, TokenField) or not field.is_target:
+        if not isinstance(field, Spelled) or not corpus.fields[key].is_target:
             continue
         if once := field.characters_once(train[key]):
             yield Finding(

@@ -10,7 +10,7 @@ raw values into arrays and arrays into padded tensors:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -23,6 +23,7 @@ from unspool.data.store.columns import ColumnWriter, Progress, WhereStep
 from unspool.errors import Setting
 
 Where = Callable[[int], str]  # a row of a part -> file:line
+Cuts = Mapping[str, tuple[int, int]]  # {name: (first step, end)} of stretches of a sequence
 
 
 class Measure(NamedTuple):
@@ -103,6 +104,52 @@ class Stratified(Protocol):
 
     def strata(self, column: Any) -> np.ndarray:
         """(N,) the class of each row"""
+
+
+@runtime_checkable
+class Categorical(Stratified, Protocol):
+    """A field of names out of a fixed set; `several`: a row may have any number of them."""
+
+    names: list[str]
+    several: bool
+
+
+@runtime_checkable
+class Classified(Protocol):
+    """A field with one of its names in each row."""
+
+    names: list[str]
+
+    def classes(self, values: Any) -> np.ndarray:
+        """(N,) of each row the index of its name"""
+
+
+@runtime_checkable
+class Numeric(Protocol):
+    def spread(self, values: Any) -> dict[str, Spread]:
+        """Return the distribution of its numbers, by their names."""
+
+
+@runtime_checkable
+class Spelled(Protocol):
+    def characters_once(self, values: Any) -> dict[str, int]:
+        """Return characters that occur once, and the row of each, where steps are characters."""
+
+
+@runtime_checkable
+class Undivided(Protocol):
+    """A field whose rows are one long sequence, of which the end is held out."""
+
+    name: str
+
+    def steps(self, column: Any) -> int:
+        """Return the length of the whole sequence."""
+
+    def fit_stream(self, column: Any, cuts: Cuts, progress: Progress = None) -> list[str]:
+        """Fit to the stretch from the first to the last step of "train"."""
+
+    def streams(self, column: Any, cuts: Cuts, progress: Progress = None) -> dict[str, Any]:
+        """Stretches of the sequence, each as values of one row."""
 
 
 @runtime_checkable

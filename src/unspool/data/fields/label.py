@@ -90,6 +90,7 @@ class NamesField(Field):
 
     unit = "labels"
     is_target = True
+    several = False
     files = (FILE,)
 
     def __init__(self, name: str, missing: str = "drop") -> None:
@@ -240,6 +241,9 @@ class LabelField(NamesField):
     def collate(self, values: Labels, rows: np.ndarray) -> Tensor:
         """(B,) int64"""
         return torch.from_numpy(values.ids[rows])
+
+    def classes(self, values: Labels) -> np.ndarray:
+        return values.ids
 
     def tally(self, values: Labels) -> dict[str, int]:
         counts = np.bincount(values.ids, minlength=len(self.names))

@@ -90,6 +90,7 @@ class LabelsField(NamesField):
     """
 
     kind = "labels"
+    several = True
 
     def __init__(self, name: str, missing: str = "drop") -> None:
         super().__init__(name, missing)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from unspool.data.fields.bytepairs import TokenStretches
-from unspool.data.fields.field import Measure
+from unspool.data.fields.field import Cuts, Measure
 from unspool.data.fields.text import TokenField
 from unspool.data.fields.tokens import Tokens
 from unspool.data.store.columns import Progress
@@ -38,21 +36,16 @@ class TextStream(TokenField):
         return super().blank(column)
 
     def steps(self, column: TokenColumn) -> int:
-        """Return the length of the whole text."""
         return column.tokens
 
-    def fit_stream(
-        self, column: TokenColumn, cuts: Mapping[str, tuple[int, int]], progress: Progress = None
-    ) -> list[str]:
-        """Fit to the stretch from the first to the last step of "train"."""
+    def fit_stream(self, column: TokenColumn, cuts: Cuts, progress: Progress = None) -> list[str]:
         spans = column.spans(sorted({edge for pair in cuts.values() for edge in pair}))
         inside = spans[spans[:, 1] <= cuts["train"][1]]
         return self.fit_spans([TokenStretches(column, inside)], progress)
 
     def streams(
-        self, column: TokenColumn, cuts: Mapping[str, tuple[int, int]], progress: Progress = None
+        self, column: TokenColumn, cuts: Cuts, progress: Progress = None
     ) -> dict[str, Tokens]:
-        """Stretches of a column of one long text, each as one text: {name: (first, end)}."""
         spans = column.spans(sorted({edge for pair in cuts.values() for edge in pair}))
         numbered, remap = self.numbered(column, spans, progress)
         edges = np.append(spans[:, 0], column.tokens)
