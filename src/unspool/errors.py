@@ -11,10 +11,11 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from numbers import Number
 from typing import TypeAlias
 
 FLAGS = {"start": "from", "settings": "set"}  # arguments whose flag has another name
-FUNCTIONS = {"embed": "embed.embed"}  # commands whose function has another name
+FUNCTIONS = {"embed": "unspool.embed.embed", "train": "unspool.train"}  # of commands
 PLACEHOLDERS = frozenset(["COLUMN", "CORPUS", "DATA", "DIR", "FILE", "FORMAT", "N", "NAME", "OUT"])
 
 _flags = False  # of the process rather than of a context: threads word messages like their command
@@ -45,11 +46,9 @@ class Option:
 
     def __str__(self) -> str:
         names = [self.flag(name) if _flags else name_of(name) for name in self.names]
-        return " and ".join(names) + (" " if _flags else ", ").join(self.words())
-
-    def words(self) -> list[str]:
+        named = " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
         word = self.flag if _flags else assignment
-        return [word(name, value) for name, value in self.values.items()]
+        return named + (" " if _flags else ", ").join(word(*pair) for pair in self.values.items())
 
     def flag(self, name: str, value: object = None) -> str:
         flag = FLAGS.get(name, name).replace("_", "-")
@@ -71,7 +70,7 @@ class Setting(Option):
 
 
 class Command(Option):
-    """A whole call.
+    """A whole call; a command without a function is one of the shell.
 
     Command("train", resume=True, out="a")   unspool.train(resume=True, out="a")
                                              unspool train --resume --out a
@@ -79,10 +78,11 @@ class Command(Option):
 
     def __str__(self) -> str:
         name, *given = self.names
-        if _flags:
-            return " ".join(["unspool", name, *map(shell_word, given), *self.words()])
-        arguments = ", ".join([*map(literal, given), *self.words()])
-        return f"unspool.{FUNCTIONS.get(name, name)}({arguments})"
+        if _flags or name not in FUNCTIONS:
+            flags = [self.flag(*pair) for pair in self.values.items()]
+            return " ".join(["unspool", name, *map(shell_word, given), *flags])
+        arguments = [assignment(*pair) for pair in self.values.items()]
+        return f"{FUNCTIONS[name]}({', '.join([*map(literal, given), *arguments])})"
 
 
 Message: TypeAlias = str | Option | tuple[str | Option, ...]
@@ -110,10 +110,10 @@ def assignment(name: str, value: object) -> str:
 
 
 def literal(value: object) -> str:
-    if isinstance(value, (bool, int, float)) or value in PLACEHOLDERS:
-        return str(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(literal, value))}]"
+    if isinstance(value, Number) or value in PLACEHOLDERS:
+        return str(value)
     return json.dumps(str(value), ensure_ascii=False)
 
 

@@ -74,9 +74,9 @@ def test_a_cell_by_plugin(unspool, reviews, plugin, here, monkeypatch) -> None:
         assert ended.code == 2, command
         line = ended.err.splitlines()[-1]
         assert "config.json: unknown cell; got 'leaky'." in line
-        assert "--plugin my_leaky_cell loads that, if you trust its code" in line
+        assert "If you trust its author, load its code with --plugin my_leaky_cell" in line
         assert "my_leaky_cell" not in sys.modules, "imported because a file names it"
-    with pytest.raises(ConfigError, match="`import my_leaky_cell` loads that"):
+    with pytest.raises(ConfigError, match="with `import my_leaky_cell`"):
         package.load(out)
     ended = unspool("predict", out, "a fine film", "--plugin", "my_leaky_cell")
     assert ended.code == 0, ended.err

@@ -90,7 +90,7 @@ def test_every_setting_has_help_and_a_unique_bare_name() -> None:
 
 def test_assignments() -> None:
     assert parse_assignments(["a=1", "b = x=y"]) == {"a": "1", "b": "x=y"}
-    with pytest.raises(ConfigError, match=r"--set takes key=value; got 'epochs'"):
+    with pytest.raises(ConfigError, match=r"settings are given as key=value; got 'epochs'"):
         parse_assignments(["epochs"])
 
 

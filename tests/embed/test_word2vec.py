@@ -57,7 +57,7 @@ def test_the_folder(tmp_path) -> None:
     path = corpus(tmp_path / "a.txt", 50)
     notes: list[str] = []
     run = embed(path, out=tmp_path / "run", epochs=2, note=notes.append, **SMALL)
-    hint = "(--format labelled where each begins with a label)"
+    hint = '(format="labelled" where each begins with a label)'
     assert notes[0] == f"{path}: one document a line {hint} -> word2vec"
     assert notes[1].startswith("vocabulary: ")
     assert notes[-1].startswith("epoch 2 of 2: ")

@@ -37,7 +37,7 @@ def holder(tmp_path):
 
 
 def test_a_folder_that_is_held(holder, tmp_path) -> None:
-    says = rf"is held by process {holder.pid} on .+, since 20\d\d-\d\d-\d\d .*give another --out"
+    says = rf"is held by process {holder.pid} on .+, since 20\d\d-\d\d-\d\d .*give another out="
     before = (tmp_path / LOCK).read_bytes()
     with pytest.raises(RunError, match=says), owned(tmp_path):
         pass

@@ -13,7 +13,7 @@ from unspool.search.decoding import Decoding
     [
         ({"beam": 0}, "beam must be 1 or more; got 0"),
         ({"nbest": 0}, "nbest must be 1 or more; got 0"),
-        ({"nbest": 6}, "a beam of 5 cannot give 6 sentences. Give --beam as large as --nbest"),
+        ({"nbest": 6}, "a beam of 5 cannot give 6 sentences. Give beam= as large as nbest="),
         ({"length_penalty": -1.0}, "length penalty must be 0 .none. or more; got -1"),
         ({"length_penalty": float("nan")}, "length penalty"),
         ({"max_length": -1}, "max length must be 1 or more, or 0 for twice the source; got -1"),

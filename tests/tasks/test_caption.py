@@ -86,7 +86,7 @@ def test_tables_of_captions(format: str, tmp_path: Path) -> None:
     plan = open_plan(table, DataConfig())
     assert plan.task == "caption", plan.summary
     assert said in plan.summary
-    assert "--task transcribe where" in plan.summary
+    assert 'task="transcribe" where' in plan.summary
     assert texts_of(plan) == wanted
     inputs = open_inputs(table, DataConfig(), "caption")
     assert len(list(inputs.rows())) == 4
@@ -97,7 +97,7 @@ def test_which_texts_are_captions(tmp_path: Path) -> None:
     lines = write_lines(tmp_path / "lines", ["a b", "b", "a a"])
     plan = open_plan(lines, DataConfig())
     assert plan.task == "transcribe"
-    assert "(--task caption where texts describe what is seen)" in plan.summary
+    assert '(task="caption" where texts describe what is seen)' in plan.summary
     assert open_plan(lines, DataConfig(), "caption").columns.keys() == {"image", "caption"}
     with (lines / "texts.csv").open("a") as file:
         file.write("0.png,a letter\n")

@@ -62,7 +62,7 @@ def test_cells_that_are_clear(plan, separator, name) -> None:
     assert found.settings == {"data.multilabel": True, "data.label_separator": sign}
     assert found.summary.split("data.csv: ")[1] == (
         f"CSV, text in column 'text', labels in '{name}' separated by '{sign}'"
-        " (--no-multilabel: one label a cell) -> classify"
+        " (multilabel=False: one label a cell) -> classify"
     )
 
 
@@ -85,7 +85,7 @@ def test_json_lists_and_lists_in_cells(plan) -> None:
     rows = [json.dumps({"text": t, "tags": own}) for t, own in zip(TEXTS, SETS)]
     found = plan("\n".join(rows), "data.jsonl")
     assert labels(found) == SETS
-    assert "labels in 'tags' in lists (--no-multilabel: one label a cell)" in found.summary
+    assert "labels in 'tags' in lists (multilabel=False: one label a cell)" in found.summary
     for spell in (json.dumps, repr):
         rows = [("text", "tags"), *((t, spell(own)) for t, own in zip(TEXTS, SETS))]
         assert labels(plan(table(rows))) == SETS
@@ -110,11 +110,11 @@ def test_columns_of_0_and_1(plan) -> None:
     assert found.settings == {"data.multilabel": True}
     assert found.summary.split("data.csv: ")[1] == (
         "CSV, text in column 'text', labels in 'comedy, drama, war' of 0 and 1"
-        " (--label COLUMN for one of them) -> classify"
+        " (label=COLUMN for one of them) -> classify"
     )
     asked = plan(flags(), label="war, comedy")
     assert labels(asked)[0] == ["war"]
-    assert "(--label" not in asked.summary
+    assert "(label=" not in asked.summary
     one = plan(flags(), label="war")
     assert labels(one)[:2] == ["1", "0"]
     assert one.settings == {"data.multilabel": False}
@@ -153,8 +153,8 @@ def test_what_is_not_clear_is_one_label_and_said(plan) -> None:
     rows = [("text", "label"), *zip(TEXTS, NAMES)]
     found = plan(table(rows))
     assert labels(found)[0] == "Smith, John"
-    assert "label in 'label' (one a cell; --label-separator ',' splits them)" in found.summary
-    assert "--label" not in plan(table([("text", "label"), *zip(TEXTS, SINGLE)])).summary
+    assert "label in 'label' (one a cell; label_separator=\",\" splits them)" in found.summary
+    assert "label_separator" not in plan(table([("text", "label"), *zip(TEXTS, SINGLE)])).summary
 
 
 def test_lines_of_fasttext(plan) -> None:

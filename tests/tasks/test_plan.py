@@ -194,7 +194,7 @@ def test_for_prediction_no_label_is_needed(tmp_path) -> None:
     assert rows(found) == [("x one",), ("y two",), ("",), ("x three",)]
     path.write_text("x one\ny two\nx three\ny four\n")
     found = open_inputs(path, DataConfig(), "classify")
-    assert "one document a line (--format labelled where each begins with a label)" in found.summary
+    assert 'one document a line (format="labelled" where each begins with a label)' in found.summary
     path.write_text("Urteil\tKommentar\nx\tone two\ny\tthree four\n")
     usual = DataConfig(columns={"text": ("Kommentar",), "label": ("Urteil",)})
     assert rows(open_inputs(path, usual, "classify")) == [("one two",), ("three four",)]

@@ -164,7 +164,7 @@ def test_columns_are_known_by_their_names(
     assert plan.task == task
     assert [column.name for column in plan.columns.values()] == list(names)
     assert f"documents in column {names[0]!r}, summaries in {names[1]!r}" in plan.summary
-    assert "--task translate" in plan.summary
+    assert 'task="translate"' in plan.summary
 
 
 def test_a_table_with_labels_is_none_of_summaries(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_pairs_by_name(tmp_path, names: str) -> None:
     assert list(found.columns) == ["pair", "label"]
     assert found.settings["data.input"] == "pair"
     assert next(found.rows()).values == (["anna sleeps in ulm", "anna sleeps"], "yes")
-    assert f"and {names.split(',')[1]!r} (--text-pair none: the first alone)" in found.summary
+    assert f'and {names.split(",")[1]!r} (text_pair="none": the first alone)' in found.summary
 
 
 def test_settings_decide(tmp_path) -> None:
@@ -65,7 +65,7 @@ def test_a_target_alone_is_a_label(tmp_path) -> None:
 def test_what_is_not_read_is_said(tmp_path) -> None:
     rows = [("a fine film of old", f"a long title number {i}", "xy"[i % 2]) for i in range(9)]
     found = plan(write(tmp_path / "p.csv", "text,heading,label", rows))
-    assert "; 'heading' is not read (--text-pair heading reads both)" in found.summary
+    assert "; 'heading' is not read (text_pair=\"heading\" reads both)" in found.summary
 
 
 def test_numbers_of_pairs(tmp_path) -> None:

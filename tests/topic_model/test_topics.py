@@ -73,7 +73,7 @@ def test_topics_are_those_that_were_mixed(found) -> None:
     text = "\n".join(found.notes)
     assert "3 of 120 rows are empty" in text
     assert "more than 50%" in text
-    assert "no list is used" in text
+    assert "stop words: none" in text
     assert "'written', day/month/year" in text
 
 
@@ -206,7 +206,7 @@ SPLIT = ["strokes.npz", "--text", "split"]
 BAD = [
     (["one.csv"], "several documents have in common, and there is one document"),
     (["empty.csv"], "several documents have in common, and there is no document"),
-    (["small.csv", "-k", "50"], "fewer documents than topics: 12; got '--topics 50'"),
+    (["small.csv", "-k", "50"], "fewer documents than topics: 12; got --topics 50"),
     (["small.csv", "-k", "1"], "one topic is all documents"),
     (["numbers.csv"], "no column holds texts"),
     (["series.npz"], "no field holds a text among series"),

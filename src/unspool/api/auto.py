@@ -31,7 +31,7 @@ from unspool.config import Config
 from unspool.config.resolve import build, changed
 from unspool.data.corpus import Corpus
 from unspool.data.plan import Plan
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 from unspool.io.files import write_json
 from unspool.tasks import TASKS
 from unspool.training.checkpoint import Counters
@@ -56,7 +56,9 @@ def seconds_of(budget: str | float) -> float:
     except ValueError:
         seconds = 0.0
     if seconds <= 0:
-        raise ConfigError("--budget is a time", got=budget, remedy="write it as 300, 90s, 5m or 1h")
+        raise ConfigError(
+            (Option("budget"), " is a time"), got=budget, remedy="write it as 300, 90s, 5m or 1h"
+        )
     return seconds
 
 
@@ -165,7 +167,7 @@ class Search:
             run = self.train(RunFolder(home / str(fold) if fold else home), fold_config, shown)
             if "valid" not in run.parts:
                 raise ConfigError(
-                    "--model auto needs a validation part", remedy="set valid_share=0.1"
+                    (Option(model="auto"), " needs a validation part"), remedy="set valid_share=0.1"
                 )
             trained = 0.0 if run.counters is None else run.counters.seconds
             seconds += max(trained, time.monotonic() - started)

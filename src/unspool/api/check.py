@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from unspool.api.settings import make_config, open_data
-from unspool.api.spelling import in_python, spelled
 from unspool.config.resolve import changed
 from unspool.data import check as data_check
 from unspool.data.check import CheckReport
@@ -21,7 +20,6 @@ from unspool.tasks.planner import open_plan
 WHOLE = 2**31  # tokens: the longest that max_length can be, so that nothing is cut
 
 
-@in_python
 def check(
     data: Any,
     labels: Any = None,
@@ -59,7 +57,7 @@ def check(
     whole = changed(config, {"data.max_length": WHOLE})
     checked = data_check.check(
         kind.load_corpus(whole, plans, progress=progress),
-        summary=spelled(plan.summary),
+        summary=plan.summary,
         task=plan.task,
         unit=kind.row_noun(config),
         max_length=config.data.max_length,
@@ -67,14 +65,8 @@ def check(
         suspects=suspects,
         progress=progress,
     )
-    suggestions = [
-        replace(each, setting=each.setting and spelled(each.setting))
-        for each in checked.report.suggestions
-    ]
-    findings = [replace(each, remedy=spelled(each.remedy)) for each in checked.report.findings]
-    report = replace(checked.report, suggestions=suggestions, findings=findings)
     if fix is None:
-        return report
+        return checked.report
     repairs = Repairs(checked.examiners, repair)
     fixed = write_fixed(plan, Path(fix), repairs, checked.lines, checked.examiners)
-    return replace(report, fixed=fixed)
+    return replace(checked.report, fixed=fixed)

@@ -13,12 +13,11 @@ import numpy as np
 
 from unspool.api.run import Run
 from unspool.api.settings import check_folds, make_config, open_data, refuse_unread_settings
-from unspool.api.spelling import in_python
 from unspool.api.train import cross_validate, open_plans, train_plans, with_columns
 from unspool.api.watching import Note, Progress, watching
 from unspool.config.resolve import changed
 from unspool.data.read.memory import source_of
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 from unspool.io.files import write_atomic
 from unspool.tasks import TASKS
 from unspool.training.fold_report import FoldsReport
@@ -104,7 +103,6 @@ class Comparison(list[ComparisonRow]):
         return f"<pre>{escape(repr(self))}</pre>"
 
 
-@in_python
 def compare(
     data: Any,
     labels: Any = None,
@@ -130,7 +128,9 @@ def compare(
     settings. Each run lies in its own folder under `out`, next to compare.csv and compare.md.
     """
     if not models:
-        raise ConfigError("no models to compare", remedy="name some: --models lstm,gru,elman")
+        raise ConfigError(
+            "no models to compare", remedy=("name some: ", Option(models=["lstm", "gru"]))
+        )
     for model in models:
         if list(models).count(model) > 1:
             raise ConfigError("a model is named twice", got=model, remedy="name each one once")
@@ -138,7 +138,9 @@ def compare(
     in_folds = bool({"folds", "data.folds"} & settings.keys())
     if in_folds and seeds > 1:
         raise ConfigError(
-            "--folds trains each model once a fold", got=f"--seeds {seeds}", remedy="leave it out"
+            (Option("folds"), " trains each model once a fold"),
+            got=Option(seeds=seeds),
+            remedy="leave it out",
         )
     if not in_folds and test is None and not ({"test_share", "data.test_share"} & settings.keys()):
         settings["data.test_share"] = 0.1

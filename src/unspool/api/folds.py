@@ -23,7 +23,7 @@ import torch
 from unspool.api.run import Run
 from unspool.config import Config
 from unspool.config.resolve import changed
-from unspool.errors import RunError
+from unspool.errors import Option, RunError
 from unspool.io.files import read_hashed, read_json, write_hashed, write_json
 from unspool.tasks.calibration import Unseen
 from unspool.training.fold_report import Fold, FoldsReport, fold_of
@@ -64,7 +64,7 @@ def run_folds(
             raise RunError(
                 "not the result of a fold",
                 where=home.path / RESULT,
-                remedy="remove the folder of this fold and use --resume",
+                remedy=("remove the folder of this fold and use ", Option(resume=True)),
             ) from None
     merge_tables(folder.path, config.data.folds)
     return FoldsReport(metric, done)
@@ -105,7 +105,7 @@ def unseen_rows(folder: Path, folds: int) -> list[Unseen]:
         except FileNotFoundError:
             continue
         except DamagedFile as error:
-            remedy = "remove the folder of this fold and use --resume"
+            remedy = ("remove the folder of this fold and use ", Option(resume=True))
             raise RunError(f"damaged: {error}", where=path, remedy=remedy) from None
         scores, truth = tensors["scores"].numpy(), tensors["truth"].numpy()
         unseen.append(Unseen(scores, truth, meta["labels"]))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from torch import nn
 
-from unspool.api.spelling import in_python, spelled
 from unspool.api.streaming import RunStream
 from unspool.api.watching import usual_note
 from unspool.config import Config
@@ -79,12 +78,10 @@ class Run:
     def path(self) -> Path:
         return self.folder.path
 
-    @in_python
     def metrics(self) -> list[dict[str, Any]]:
         """The training log, one record a line of metrics.jsonl."""
         return read_log(self.folder.metrics)
 
-    @in_python
     def evaluate(
         self,
         data: Any,
@@ -107,14 +104,11 @@ class Run:
         parts, parts_note = split_plans(plan, config.data, training=False)
         plan = parts.get("test", plan)
         if note is not None:
-            note(spelled(plan.summary))
+            note(plan.summary)
             if parts_note is not None:
-                note(
-                    spelled(parts_note)
-                    + ("; the rows of test are scored" if "test" in parts else "")
-                )
+                note(parts_note + ("; the rows of test are scored" if "test" in parts else ""))
         part, notes = self.task.encode(plan, progress)
-        notes = [spelled(line) for line in [*notes, *self._trained_on(plan, part)]]
+        notes = [*notes, *self._trained_on(plan, part)]
         if note is not None:
             for line in notes:
                 note(line)
@@ -146,7 +140,6 @@ class Run:
         chosen = "valid" in same and "train" not in same
         return [f"{very.format('weights were chosen')}; the figures {little}"] * chosen
 
-    @in_python
     def predict(self, items: Any, options: Any = None, **reading: Any) -> Answers:
         """Answer of the model to each item: the label of a text, its words and spans with their
         tags, its translation, its continuation, or what fits at its <mask>s.
@@ -160,7 +153,6 @@ class Run:
         """
         return Answers(self.predict_lazily(items, options, **reading))
 
-    @in_python
     def stream(self, options: Any = None) -> RunStream:
         """One sequence that is read as it comes: `push` takes a step or a chunk and gives the
         answer so far, the same as `predict` to the whole. For models that read forwards; others are
@@ -171,7 +163,6 @@ class Run:
         self._check(options)
         return RunStream(self._call(self.task.stream, options))
 
-    @in_python
     def predict_lazily(self, items: Any, options: Any = None, **reading: Any) -> Iterator[Any]:
         """Like `predict`, one answer at a time, for input of any length."""
         self._check(options)
@@ -190,7 +181,6 @@ class Run:
             checked_items = checked(as_list(items), self.task)
         return lazily(self._call(self.task.predict, checked_items, options))
 
-    @in_python
     def generate(
         self,
         prompt: str = "",
@@ -209,7 +199,6 @@ class Run:
         )
         return "".join(self.pieces(prompt, options))
 
-    @in_python
     def write(
         self,
         text: str | None = None,
@@ -229,7 +218,6 @@ class Run:
         (answer,) = self.predict([prompt], options)
         return answer
 
-    @in_python
     def compose(
         self,
         prompt: Any = None,
@@ -251,7 +239,6 @@ class Run:
         (answer,) = self.predict([prompt], options)
         return answer
 
-    @in_python
     def pieces(self, prompt: str = "", options: Generation | None = None) -> Iterator[str]:
         """`generate`, piece by piece as the text grows."""
         if not isinstance(prompt, str):
@@ -259,7 +246,6 @@ class Run:
         refuse_surrogates(prompt, "prompt")
         return lazily(self._call(self.task.generate, prompt, options))
 
-    @in_python
     def vectors(self, texts: str | Iterable[str]) -> list[WordsInContext]:
         """The words of each text with their contextual vectors; for an elmo run."""
         return list(self._call(self.task.vectors, checked(as_list(texts), self.task)))
@@ -283,7 +269,6 @@ class Run:
                 remedy="leave them out",
             )
 
-    @in_python
     def trace(self, text: str | Sequence[str], *, top: int = 5) -> Trace:
         """One run on a text with everything inside recorded, and the `top` answers at each step;
         to be tagged, a text may also be a list of words."""
@@ -292,7 +277,6 @@ class Run:
         whole_number("top", top)
         return trace(self.task, self.model, one_text(text, self.task), top=top)
 
-    @in_python
     def explain(
         self,
         text: str | Sequence[str],
@@ -310,7 +294,6 @@ class Run:
         reading = self.task.reading(self.model, one_text(text, self.task))
         return explain(reading, step=step, answer=answer, method=method)
 
-    @in_python
     def gradients(
         self,
         text: str | Sequence[str] | None = None,
@@ -331,7 +314,6 @@ class Run:
             self.task, self.model, reading, distance=distance, seed=seed, what_if=what_if
         )
 
-    @in_python
     def look(self, text: Any = None, view: str | None = None) -> LookPage:
         """The page of what the model does with a text: shown in a notebook, `.save(path)` writes it
         as one file, `.serve()` opens it in the browser.
@@ -351,7 +333,6 @@ class Run:
 
         return subject_of(self.folder, self.task, self.model)
 
-    @in_python
     def summary(self) -> ModelSummary:
         from unspool.insight.summary import summary_of
 
@@ -365,7 +346,6 @@ class Run:
         return f"<pre>{escape(repr(self))}\n{escape(repr(self.summary()))}</pre>"
 
 
-@in_python
 def lazily(answers: Iterator[T]) -> Iterator[T]:
     """The same; what goes wrong on the way is said as Python says it."""
     yield from answers
@@ -425,7 +405,6 @@ def not_a_text(item: Any, where: str) -> DataError:
     )
 
 
-@in_python
 def load(path: str | Path, *, note: Callable[[str], None] | None = None) -> Run:
     """The model of a run folder. Nothing in the folder is executed.
 
@@ -435,5 +414,5 @@ def load(path: str | Path, *, note: Callable[[str], None] | None = None) -> Run:
     run = Run(folder, *folder.load_model())
     for line in (folder.hashes_note(), folder.weights_note()):
         if line is not None:
-            (note or usual_note())(spelled(line))
+            (note or usual_note())(line)
     return run

@@ -9,7 +9,7 @@ from typing import Any
 from unspool.config import SECTIONS, Config, ModelConfig
 from unspool.config.resolve import read_toml, resolve, resolve_data
 from unspool.data.plan import Plan
-from unspool.errors import ConfigError, choose
+from unspool.errors import ConfigError, Option, choose
 from unspool.insight.summary import ModelSummary, summary_of
 from unspool.nn.cells import CELLS, cell_options
 from unspool.tasks import TASKS, build_model
@@ -21,6 +21,7 @@ from unspool.tasks.size import may_be_large, refuse_large_model
 from unspool.training.folder import RunFolder
 from unspool.training.transfer import Start, refuse_other_settings
 
+SETTINGS = Option("settings")
 SMALLEST_VOCABULARY = 16  # tokens; that of the data is not known yet
 
 
@@ -36,7 +37,7 @@ def open_data(
     settings_file = read_toml(config_file) if config_file is not None else {}
     if task is None and "task" in settings_file:
         task = choose("task", str(settings_file["task"]), TASKS, where=config_file)
-    layers = [(config_file or "config file", settings_file), ("--set", settings)]
+    layers = [(config_file or "config file", settings_file), (SETTINGS, settings)]
     return open_plan(data, resolve_data(layers), task)
 
 
@@ -46,7 +47,7 @@ def make_config(
     *,
     settings: Mapping[str, Any] | None = None,
     config_file: str | None = None,
-    where: str = "--set",
+    where: object = SETTINGS,
     start: Start | None = None,
     plan: Plan | None = None,
 ) -> Config:
@@ -59,7 +60,7 @@ def make_config(
                 "the model to start from has vectors of its own",
                 where=start.path,
                 got=f"embedding.from={config.embedding.file}",
-                remedy="leave out --from or embedding.from",
+                remedy=("leave out ", Option("start"), " or embedding.from"),
             )
         refuse_other_settings(config, start)
         if start.tokenizer is None and config.train.freeze != "none":
@@ -71,19 +72,19 @@ def make_config(
             )
     elif config.embedding.contextual is not None or config.embedding.tuned:
         raise ConfigError(
-            "contextual vectors come with a run of --task elmo",
-            remedy="name one with --from, or leave out embedding.contextual and embedding.tuned",
+            ("contextual vectors come with a run of ", Option(task="elmo")),
+            remedy=("name one with ", Option("start"), ", or leave out contextual and tuned"),
         )
     elif config.tokenizer.kind == "pretrained":
         raise ConfigError(
             "tokenizer.kind=pretrained is that of a model that was trained before",
-            remedy="name its folder with --from, or choose char, word or bpe",
+            remedy=("name its folder with ", Option("start"), ", or choose char, word or bpe"),
         )
     elif config.train.freeze != "none":
         raise ConfigError(
             "train.freeze freezes what an encoder has learnt before, and this one starts anew",
             got=config.train.freeze,
-            remedy="name a run to start from with --from, or leave it out",
+            remedy=("name a run to start from with ", Option("start"), ", or leave it out"),
         )
     kind = TASKS[task]
     known = {preset.get("model.network", "recurrent") for preset in kind.models().values()}
@@ -91,7 +92,7 @@ def make_config(
         raise ConfigError(
             f"model.network={config.model.network} is not for task {task}",
             where=where,
-            remedy="leave it out: it follows from --model",
+            remedy=("leave it out: it follows from ", Option("model")),
         )
     check_model(config.model)
     check_embedding(config)
@@ -118,7 +119,7 @@ def draft_config(
     model: str | None,
     settings: Mapping[str, Any],
     config_file: str | None,
-    where: str = "--set",
+    where: object = SETTINGS,
     start: Start | None = None,
     plan: Plan | None = None,
 ) -> Config:
@@ -136,7 +137,7 @@ def draft_config(
             f"the model to start from is a {start.model}",
             where=start.path,
             got=name,
-            remedy="leave out --model, or train anew without --from",
+            remedy=("leave out ", Option("model"), ", or train anew without ", Option("start")),
         )
     preset = models[choose("model", name, models, where=None if model else config_file)]
     taken = {} if start is None else {**start.fixed, **start.defaults}
@@ -144,7 +145,7 @@ def draft_config(
     recurrent = values.get("model.network", "recurrent") == "recurrent"
     if not recurrent and {"cell", "model.cell"} & {*from_file, *settings}:
         raise ConfigError(
-            f"--model {name} has no cell to choose",
+            (Option(model=name), " has no cell to choose"),
             where=where,
             got=values.get("cell", values.get("model.cell")),
             remedy="leave it out, or name a recurrent model",
@@ -162,7 +163,7 @@ def draft_config(
             (f"task {task}", kind.defaults),
             (f"model {name}", preset),
             ("input", kind.recommended_settings({**kind.defaults, **values}, plan)),
-            ("--from", taken),
+            (Option("start"), taken),
             ("embedding.from", vector_settings(values)),
             (config_file or "config file", from_file),
             (where, settings),
@@ -189,7 +190,11 @@ def refuse_changes(
     requested = resolve(
         task=task or stored.task,
         model=model or stored.model_name,
-        layers=[("run", known), (config_file or "config file", from_file), ("--set", settings)],
+        layers=[
+            ("run", known),
+            (config_file or "config file", from_file),
+            (SETTINGS, settings),
+        ],
         options=list(cell_options(CELLS[stored.model.cell])) if has_cell else (),
     )
     # What they became when the run began:
@@ -207,10 +212,10 @@ def refuse_changes(
     for name in before:
         if before[name] != after[name]:
             raise ConfigError(
-                f"the run has {name}={before[name]}, which --resume cannot change",
+                f"the run has {name}={before[name]}, and a resumed run keeps its settings",
                 where=folder.path,
                 got=after[name],
-                remedy="leave the setting out, or train anew with another --out",
+                remedy=("leave the setting out, or train anew with another ", Option("out")),
             )
 
 
@@ -239,13 +244,12 @@ def check_folds(config: Config, plans: dict[str, Plan]) -> None:
         raise ConfigError(
             "a cross-validation has two folds or more, and data.fold is one of them",
             got=f"folds={data.folds}, fold={data.fold}",
-            remedy="give --folds 5 or so",
+            remedy=("try ", Option(folds=5)),
         )
     separate = [name for name in ("valid", "test") if name in plans]
     if data.folds and separate:
         raise ConfigError(
-            f"--folds makes its own {separate[0]} parts",
+            (Option("folds"), f" makes its own {separate[0]} parts"),
             got=f"{separate[0]} data",
-            remedy=f"leave out --{separate[0]}, or --split none; `unspool evaluate` scores the"
-            " model on other data afterwards",
+            remedy=("leave out ", Option(separate[0]), ", or add ", Option(split="none")),
         )

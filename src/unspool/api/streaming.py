@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from unspool.api.spelling import in_python
 from unspool.data.read.recording import Recording, parse_time
 from unspool.data.values import is_date
 from unspool.tasks import Answer
@@ -35,7 +34,6 @@ class RunStream:
     def state(self, state: Any) -> None:
         self._stream.state = state
 
-    @in_python
     def push(self, new: Any, times: Any = None) -> Answer:
         """Read the next step or steps.
 
@@ -50,13 +48,11 @@ class RunStream:
         """
         return self._stream.push(new if times is None else with_times(new, times))
 
-    @in_python
     def finish(self) -> Answer | None:
         """The sequence has ended: read what was kept until more would come, such as the samples of
         the last frame. The answer as of `push`; None where nothing was kept."""
         return self._stream.finish()
 
-    @in_python
     def restart(self) -> None:
         """Begin another sequence with the next push."""
         self._stream.restart()

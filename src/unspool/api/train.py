@@ -18,14 +18,13 @@ from unspool.api.settings import (
     refuse_changes,
     refuse_unread_settings,
 )
-from unspool.api.spelling import in_python
 from unspool.api.training import data_files, resume_training, start_training, write_report
 from unspool.api.watching import Note, Progress, Shown, watching
 from unspool.config import Config
 from unspool.config.resolve import changed
 from unspool.data.plan import Plan, split_name, split_plans
 from unspool.data.read.memory import source_of
-from unspool.errors import ConfigError, RunError
+from unspool.errors import Command, ConfigError, Option, RunError
 from unspool.tasks import TASKS
 from unspool.tasks.planner import Source, open_plan, usual_columns
 from unspool.training.fold_report import FoldsReport
@@ -38,7 +37,6 @@ from unspool.training.transfer import Start, open_start
 USUAL_BUDGET = "5m"
 
 
-@in_python
 def train(
     data: Any = None,
     labels: Any = None,
@@ -78,22 +76,26 @@ def train(
     settings  any setting by its name: hidden=128, epochs=5, lr=1e-3 (see `unspool settings`)
     """
     sources = _sources(data, labels, valid, test)
-    out = None if out is None else path_of(out, "--out")
-    start = None if start is None else path_of(start, "--from")
+    out = None if out is None else path_of(out, "out")
+    start = None if start is None else path_of(start, "start")
     with watching(quiet, note=note, watcher=watcher, progress=progress) as shown:
         if resume:
             folder = _resumed(out, task, model, settings, config, start)
             with folder.holding():
                 return _resume(folder, sources, shown, rescue)
         if sources.get("train", "") == "":
-            raise ConfigError("no data given", remedy="name a file: unspool train reviews.csv")
+            raise ConfigError("no data", remedy=("name a file: ", Command("train", "reviews.csv")))
         plan = open_data(sources["train"], task=task, settings=settings, config_file=config)
         shown.note(plan.summary)
         if model == AUTO:
-            check_rescue(rescue, several="--model auto")
+            check_rescue(rescue, several=Option(model="auto"))
             return _auto(plan, sources, out, config, settings, start, budget or USUAL_BUDGET, shown)
         if budget is not None:
-            raise ConfigError("--budget is for --model auto", got=budget, remedy="leave it out")
+            raise ConfigError(
+                (Option("budget"), " is for ", Option(model="auto")),
+                got=budget,
+                remedy="leave it out",
+            )
         origin = None if start is None else open_start(start)
         decided = {**plan.settings, **settings}
         requested = make_config(
@@ -103,7 +105,9 @@ def train(
         final = with_columns(requested, plan)
         plans = open_plans(plan, final, sources, shown.note)
         folder = RunFolder(Path(out) if out else free_folder(plan.table.path, final.model_name))
-        spare = check_rescue(rescue, folder.path, several="--folds" if final.data.folds else "")
+        spare = check_rescue(
+            rescue, folder.path, several=Option("folds") if final.data.folds else None
+        )
         with folder.making():
             return train_plans(folder, final, plans, origin, shown, spare)
 
@@ -118,12 +122,14 @@ def _resumed(
 ) -> RunFolder:
     """The folder to go on in; what was given besides must not change the run."""
     if out is None:
-        raise ConfigError("resume needs the run folder", remedy="give it as --out RUN")
+        raise ConfigError("resume needs the run folder", remedy=("give it as ", Option(out="RUN")))
     folder = RunFolder(Path(out))
     refuse_changes(folder, task, model, settings, config)
     if start is not None:
         raise ConfigError(
-            "--from cannot be combined with --resume", got=start, remedy="leave out --from"
+            (Option("start"), " cannot be combined with ", Option(resume=True)),
+            got=start,
+            remedy=("leave out ", Option("start")),
         )
     return folder
 
@@ -144,7 +150,7 @@ def _auto(
     if not kind.candidates() or start is not None or {"folds", "data.folds"} & settings.keys():
         able = [name for name, candidate in TASKS.items() if candidate.candidates()]
         raise ConfigError(
-            f"--model auto is for {' and '.join(able)}, from the beginning and without --folds",
+            (Option(model="auto"), f" is for new models of {' and '.join(able)}, without folds"),
             got=f"task {plan.task}",
             remedy="name a model",
         )
@@ -256,7 +262,9 @@ def _resume(
         return load(folder.path)
     config = with_device(folder.read_config(), resumed=True)
     config = with_precision(config)  # runs of old may have recorded `auto`
-    spare = check_rescue(rescue, folder.path, several="--folds" if config.data.folds else "")
+    spare = check_rescue(
+        rescue, folder.path, several=Option("folds") if config.data.folds else None
+    )
     plans: dict[str, Plan] = {}
     for name, source in sources.items():
         if name not in record["data"]:
@@ -264,7 +272,7 @@ def _resume(
                 f"the run has no {name} file",
                 where=folder.path,
                 got=source,
-                remedy=f"leave out --{name}",
+                remedy=("leave out ", Option(name)),
             )
     for name, file in record["data"].items():
         source = sources.get(name, file["path"])
@@ -286,7 +294,7 @@ def _resume(
             raise RunError(
                 f"the {name} data have changed since the run began",
                 where=plan.table.path,
-                remedy="give the old ones, or train anew with another --out",
+                remedy=("give the old ones, or train anew with another ", Option("out")),
             )
         if name == "train":
             plans |= split_plans(plan, config.data)[0]

@@ -25,7 +25,7 @@ from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.read.files import sides
 from unspool.data.read.memory import MemoryTable
-from unspool.errors import TrainingError
+from unspool.errors import Option, TrainingError
 from unspool.insight.gallery import fitted_pictures
 from unspool.insight.summary import summary_of
 from unspool.io.files import list_hash, write_atomic, write_json
@@ -65,8 +65,8 @@ def fit_baselines(
     rows = len(parts["train"])
     if rows > MOST_ROWS:
         note(
-            f"baselines left out: {rows:,} rows are more than {MOST_ROWS:,}; train one by itself"
-            " with --model linear"
+            f"baselines left out: {rows:,} rows are more than {MOST_ROWS:,}; train one with"
+            f" {Option(model='linear')}"
         )
         return {}
     reports = {}
@@ -248,7 +248,12 @@ def _fit(
         except OSError as error:
             what = f"cannot save the trained model ({error.strerror})"
             if spare is None:
-                remedy = "free some space, then use --resume; --rescue DIR saves elsewhere"
+                remedy = (
+                    "free some space, then ",
+                    Option(resume=True),
+                    ", or use ",
+                    Option("rescue"),
+                )
                 raise TrainingError(what, where=folder.path, remedy=remedy) from None
             lost, folder = folder, spare()
             _save_fitted(folder, task, fitting, corpus)

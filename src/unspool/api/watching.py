@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
-from unspool.api.spelling import spelled
 from unspool.training.progress import Printed, Silent, Watcher, reading
 
 if TYPE_CHECKING:
@@ -39,8 +38,7 @@ def watching(
     usual: Watcher = Silent() if console is None else Printed(console)
     bar_context = nullcontext(progress) if progress or console is None else reading(console)
     with bar_context as bar:
-        tell = note or usual.note
-        yield Shown(lambda text: tell(spelled(text)), watcher or usual, bar)
+        yield Shown(note or usual.note, watcher or usual, bar)
 
 
 def usual_note(quiet: bool = False) -> Note:

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Message
 
 ADDRESSABLE = 2**63  # bytes; what takes more has no size at all
 GROUP_LIMITS = ("memory.max", "memory/memory.limit_in_bytes")  # of a container, version 2 and 1
@@ -42,7 +42,7 @@ def size_in_words(size: float) -> str:
     return f"{size / 1000**power:.{min(1, power)}f} {units[power]}"
 
 
-def refuse_too_large(what: str, size: float, *, where: object = None, remedy: str) -> None:
+def refuse_too_large(what: str, size: float, *, where: object = None, remedy: Message) -> None:
     """A ConfigError where something takes more bytes than there are; before it is allocated."""
     memory = machine_memory()
     if size > memory:

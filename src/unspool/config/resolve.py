@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from unspool.config.data import DataConfig
 from unspool.config.schema import Config, sections, settings
 from unspool.config.section import Section
-from unspool.errors import ConfigError, nearest
+from unspool.errors import ConfigError, Option, Setting, nearest
 from unspool.io.files import is_deep, read_regular
 
 NAMES = {
@@ -82,7 +82,7 @@ def resolve(
     *,
     task: str,
     model: str,
-    layers: Sequence[tuple[str, Mapping[str, Any]]],
+    layers: Sequence[tuple[object, Mapping[str, Any]]],
     options: Collection[str] = (),
 ) -> Config:
     """The `Config` for a task and a model from several layers of settings; see `layered`."""
@@ -94,7 +94,7 @@ class _Reading(Section):
     data: DataConfig = DataConfig()
 
 
-def resolve_data(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> DataConfig:
+def resolve_data(layers: Sequence[tuple[object, Mapping[str, Any]]]) -> DataConfig:
     """Settings of reading alone, which do not depend on the task."""
     names = {name.split(".")[1]: name for name, _ in settings(_Reading)}
     bare = [name.split(".")[1] for name, _ in settings(Config)]
@@ -108,7 +108,7 @@ def resolve_data(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> DataConfig:
 
 def layered(
     kind: type[S],
-    layers: Sequence[tuple[str, Mapping[str, Any]]],
+    layers: Sequence[tuple[object, Mapping[str, Any]]],
     *,
     fixed: Mapping[str, Any],
     options: Collection[str] = (),
@@ -120,7 +120,7 @@ def layered(
     own      what the config has besides its sections
     """
     tree: dict[str, dict[str, Any]] = {name: {} for name in sections(kind)}
-    given_in: dict[str, str] = {}
+    given_in: dict[str, object] = {}
     for where, values in layers:
         for key, value in values.items():
             full = full_name(key, options=options, where=where, kind=kind)
@@ -136,7 +136,9 @@ def layered(
     return build(kind, {**fixed, **tree}, given_in)
 
 
-def build(kind: type[S], tree: Mapping[str, Any], given_in: Mapping[str, str] | None = None) -> S:
+def build(
+    kind: type[S], tree: Mapping[str, Any], given_in: Mapping[str, object] | None = None
+) -> S:
     """The frozen config from plain values; the first thing that does not fit is a ConfigError."""
     try:
         return kind.model_validate(tree)
@@ -161,7 +163,7 @@ def changed(config: Config, values: Mapping[str, Any]) -> Config:
     for key, value in values.items():
         section, name = full_name(key).split(".", 1)
         tree[section][name] = value
-        given_in[f"{section}.{name}"] = f"--{name}"
+        given_in[f"{section}.{name}"] = Option(name)
     return build(Config, tree, given_in)
 
 
@@ -209,7 +211,9 @@ def parse_assignments(pairs: Sequence[str]) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
             raise ConfigError(
-                "--set takes key=value", got=pair, remedy="for example --set epochs=5"
+                "settings are given as key=value",
+                got=pair,
+                remedy=("for example ", Setting(epochs=5)),
             )
         values[key.strip()] = value.strip()
     return values

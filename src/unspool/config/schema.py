@@ -27,7 +27,7 @@ class Config(Section):
     embedding: EmbeddingConfig = EmbeddingConfig()
     train: TrainConfig = TrainConfig()
     members: tuple[Config, ...] = setting(
-        (), "the models of an ensemble; follows from --model auto"
+        (), "the models of an ensemble; the automatic choice makes one"
     )
 
 

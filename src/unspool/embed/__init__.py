@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from unspool.api.spelling import in_python
 from unspool.api.watching import Note, usual_note
 from unspool.data.store.columns import Progress
 from unspool.embed.elmo import train_contextual
@@ -49,7 +48,6 @@ METHODS: dict[str, EmbeddingMethod] = {
 }
 
 
-@in_python
 def embed(
     corpus: str | Path,
     *,

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from unspool.config import MOST, DataConfig, Section, TokenizerConfig, setting
 from unspool.config.resolve import layered
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 
 
 class Word2vecConfig(Section):
@@ -66,7 +66,7 @@ def make_config(
         [
             ("word2vec", DEFAULTS),
             (config_file or "config file", from_file),
-            ("--set", settings),
+            (Option("settings"), settings),
         ],
         fixed={"method": "word2vec"},
     )

@@ -16,7 +16,7 @@ from torch import nn
 from unspool.data.fields.tokens import Tokens
 from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 from unspool.insight.ngrams import effects, readable
 from unspool.insight.trace import Trace
 from unspool.nn.convolution import Convolution, ConvolutionStack, WidthFilters
@@ -51,7 +51,7 @@ def first_convolution(model: nn.Module) -> Convolution:
     if not isinstance(network, ConvolutionStack):
         raise ConfigError(
             "n-grams are what the filters of a convolution answer to",
-            remedy="look at a run of --model cnn",
+            remedy=("look at a run of ", Option(model="cnn")),
         )
     layer = network.layers[0]
     assert isinstance(layer, Convolution)

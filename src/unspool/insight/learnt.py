@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 from unspool.insight.gradients import (
     CELL_NAMES,
     GradientFlow,
@@ -36,7 +36,7 @@ CLIP = 1.0  # the longest that a gradient may get, as in training
 def not_recurrent() -> ConfigError:
     return ConfigError(
         "gradients through time are of a recurrent model",
-        remedy="look at a run of --model lstm or another cell",
+        remedy=("look at a run of ", Option(model="lstm"), " or another cell"),
     )
 
 

@@ -23,7 +23,7 @@ from unspool.data.corpus import encode_table
 from unspool.data.fields.tokens import Tokens
 from unspool.data.part import Part
 from unspool.data.store.columns import Progress
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 from unspool.nn.convolution import Convolution, ConvolutionStack, WidthFilters
 from unspool.nn.encoder import Encoder
 from unspool.nn.inputs import OneHot, TokenEmbedding, TokenInput
@@ -180,7 +180,7 @@ def no_classes(task: Task) -> ConfigError:
     return ConfigError(
         "n-grams raise the score of a class, which only a classifier has",
         got=f"a {task.name} model",
-        remedy="train a classifier with --model cnn",
+        remedy=("train a classifier with ", Option(model="cnn")),
     )
 
 
@@ -191,14 +191,14 @@ def readable(task: Task, model: ManyToOne) -> Encoder:
     if not isinstance(encoder.network, ConvolutionStack):
         raise ConfigError(
             "n-grams are what the filters of a convolution answer to",
-            got=f"--model {task.config.model_name}",
-            remedy="train one with --model cnn",
+            got=Option(model=task.config.model_name),
+            remedy=("train one with ", Option(model="cnn")),
         )
     if model.contextual is not None:
         raise ConfigError(
             "with contextual vectors, what a filter answers to an n-gram depends on what is around",
             got="a run that started from elmo",
-            remedy="train a cnn without --from",
+            remedy=("train a cnn without ", Option("start")),
         )
     if task.config.model.layers > 1:
         raise ConfigError(

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.errors import DataError
+from unspool.errors import Command, DataError
 from unspool.io.files import parse_json, read_regular
 from unspool.nn.taps import TapTrace, record, taps
 from unspool.nn.transformer_blocks import DecoderBlock
@@ -29,7 +29,7 @@ VERSION = 2
 NUMBERS = 400_000  # in the JSON of a trace, at most about so many
 LEAST = 32  # tokens that are shown in full however large the model is
 TOP = 5  # answers of each step
-AGAIN = "make one with unspool look RUN TEXT --pictures DIR"
+AGAIN = ("make one with ", Command("look", "RUN", "TEXT", pictures="DIR"))
 
 # Taps that see something else than the tokens of the input: the characters of its words.
 # What a forecaster reads, before its network does, is no part of it either.

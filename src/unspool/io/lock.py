@@ -18,12 +18,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from unspool.errors import RunError
+from unspool.errors import Option, RunError
 from unspool.io.files import open_regular, parse_json, read_regular
 
 LOCK = ".lock"
 TRIES, PAUSE = 10, 0.02  # seconds
-OTHER = "give another --out"
+OTHER = ("give another ", Option("out"))
 UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # by some network file systems
 
 
@@ -88,7 +88,7 @@ def held_error(folder: Path) -> RunError:
     return RunError(
         f"is held by {who}",
         where=folder,
-        remedy=f"wait until it has ended, or {OTHER}",
+        remedy=("wait until it has ended, or ", *OTHER),
     )
 
 

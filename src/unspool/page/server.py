@@ -22,7 +22,7 @@ from threading import BoundedSemaphore, Lock, local
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from unspool.errors import ConfigError, UserError
+from unspool.errors import ConfigError, Option, UserError
 from unspool.io.files import parse_json
 from unspool.page.answers import ANSWERS, DEFAULTS, answer, encoded, query_of
 from unspool.page.saved import TYPES, asset, assets
@@ -139,13 +139,15 @@ class PageServer(ThreadingHTTPServer):
             super().__init__((HOST, port), Handler)
         except OverflowError:
             raise ConfigError(
-                "a port is a number from 0 to 65535", got=port, remedy="leave out --port"
+                "a port is a number from 0 to 65535",
+                got=port,
+                remedy=("leave out ", Option("port")),
             ) from None
         except OSError as error:
             taken = error.errno == errno.EADDRINUSE
             raise ConfigError(
                 f"port {port} is in use" if taken else f"port {port}: {error.strerror}",
-                remedy="choose another one with --port, or leave it out",
+                remedy=("choose another one with ", Option("port"), ", or leave it out"),
             ) from None
 
     def address(self, **params: str | None) -> str:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from unspool.config.numbers import check_numbers, refuse_too_large
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 from unspool.search.beam import beam
 from unspool.search.rules import Hypothesis, SearchRules, StepDecoder
 from unspool.search.walk import greedy, sample
@@ -74,12 +74,12 @@ class Decoding:
         if not self.sampling and self.nbest > self.beam:
             raise ConfigError(
                 f"a beam of {self.beam} cannot give {self.nbest} sentences",
-                remedy="give --beam as large as --nbest",
+                remedy=("give ", Option("beam"), " as large as ", Option("nbest")),
             )
         if self.max_length and self.min_length > self.max_length:
             raise ConfigError(
                 f"min length {self.min_length} is above max length {self.max_length}",
-                remedy="give a larger --max-length",
+                remedy=("give a larger ", Option("max_length")),
             )
 
         self.refuse_too_many(1, max(self.max_length, self.min_length), 0)
@@ -97,7 +97,7 @@ class Decoding:
             f"a search with {self.width:,} hypotheses side by side"
             + (f" of {length:,} tokens" if length else ""),
             count * (SCORES * vocabulary + TOKEN * length),
-            remedy="give a smaller --beam, --nbest or --max-length",
+            remedy=("reduce ", Option("beam", "nbest", "max_length")),
         )
 
     @property

@@ -21,7 +21,7 @@ from unspool.data.fields.field import Field
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
 from unspool.data.part import Batch, Part
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 from unspool.nn.models.classifier import Classifier
 from unspool.nn.models.ensemble import Kind
 from unspool.tasks.answer import Answer
@@ -47,7 +47,7 @@ class Classify(DocumentTask):
         plan=plan_labels,
         lacking=Lacking(
             "holds no labels, which classify needs",
-            "name their column with --label, or use --task generate",
+            ("name their column with ", Option("label"), ", or use ", Option(task="generate")),
         ),
         documents=True,
     )
@@ -97,7 +97,7 @@ class Classify(DocumentTask):
             raise ConfigError(
                 "log-count ratios are of n-grams, which texts alone have",
                 got=f"input {config.data.input}",
-                remedy="use --model linear",
+                remedy=("use ", Option(model="linear")),
             )
         train = config.train
         if train.oversample and train.class_weights != "none":

@@ -24,7 +24,7 @@ from unspool.data.fields.tokens import Tokens
 from unspool.data.fields.vectors import VectorField
 from unspool.data.part import Part
 from unspool.data.plan import Plan
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 from unspool.nn.models.ensemble import Ensemble, Kind, average
 from unspool.nn.models.linear import Constant, Linear, LinearFeatures, LinearText
 from unspool.tasks.answer import Answer
@@ -106,7 +106,7 @@ class DocumentTask(Task):
             raise ConfigError(
                 "model.pooling=cls reads a token before the text, which only a transformer has",
                 got=config.model_name,
-                remedy="use --model transformer, or another pooling",
+                remedy=("use ", Option(model="transformer"), ", or another pooling"),
             )
         check_learned_positions(config)
 
@@ -371,5 +371,5 @@ def check_baseline(config: Config) -> None:
         raise ConfigError(
             f"a {name} model has no embedding",
             got=f"embedding.from={config.embedding.file}",
-            remedy="leave it out, or name a network with --model",
+            remedy=("leave it out, or name a network with ", Option("model")),
         )

@@ -20,7 +20,7 @@ from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.fields.tokens import TokenBatch
 from unspool.data.part import Batch, Part
-from unspool.errors import ConfigError
+from unspool.errors import Command, ConfigError
 from unspool.nn.elmo import Elmo, ElmoModel
 from unspool.nn.network import Network
 from unspool.tasks.embedding import elmo_options, example_words
@@ -252,7 +252,7 @@ class ElmoTask(Task):
     def predict(self, model: nn.Module, items: Iterable[str], options: None = None) -> NoReturn:
         raise ConfigError(
             "an elmo model gives vectors of words, and no predictions",
-            remedy="train a model that reads with them: unspool train DATA --from RUN",
+            remedy=("train a model that reads with them: ", Command("train", "DATA", start="RUN")),
         )
 
     def vectors(self, model: nn.Module, texts: Iterable[str]) -> Iterator[WordsInContext]:

@@ -20,7 +20,7 @@ from unspool.config import Config, ModelConfig
 from unspool.data.fields.spelling import BYTE_IDS, SpelledWords, collate_words
 from unspool.data.fields.tokens import Tokens, number_words
 from unspool.data.part import Part
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 from unspool.nn.elmo import Contextual, ElmoOptions
 from unspool.nn.inputs import SharedEmbedding, TokenEmbedding
 from unspool.tasks.encoder import checked_options
@@ -69,7 +69,7 @@ def refuse_other_tokens(config: Config, tokenizer: Tokenizer) -> None:
         raise ConfigError(
             "contextual vectors are those of words",
             got=f"tokenizer.kind={tokenizer.kind}",
-            remedy="set kind=word, or leave out --from",
+            remedy=("set kind=word, or leave out ", Option("start")),
         )
 
 

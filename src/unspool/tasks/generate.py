@@ -22,7 +22,7 @@ from unspool.data.fields.field import Chunk, Field
 from unspool.data.fields.stream import TextStream
 from unspool.data.part import Part
 from unspool.data.streams import LaneBatches, StreamBatch, StridedBatches, WindowBatches
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 from unspool.nn.cells import steady
 from unspool.nn.models.language_model import (
     LanguageModel,
@@ -201,7 +201,7 @@ class Generate(Task):
                 "a language model may not read in both directions: the backward states have already"
                 " seen the token that is to be predicted",
                 got=config.model_name,
-                remedy=f"use --model {config.model.cell}",
+                remedy=("use ", Option(model=config.model.cell)),
             )
         if config.model.network == "transformer":
             check_context(config, "train.bptt", config.train.bptt)

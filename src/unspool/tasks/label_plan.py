@@ -20,7 +20,7 @@ from unspool.data.read import Column, Shape, Table, joined
 from unspool.data.read.columns import LABEL_NAMES, PLURAL_NAMES, known, listed_names
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.values import is_missing
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 from unspool.tasks.pair_plan import pair_inputs, paired
 from unspool.tasks.plan import (
     OF_TEXTS,
@@ -141,7 +141,7 @@ def in_columns(columns: Sequence[Column], *, typed: bool) -> Conversion:
                     f"column {column.name!r} holds neither 0 nor 1",
                     where=where,
                     got=value,
-                    remedy="name the columns of 0 and 1 with --label, one for each label",
+                    remedy=("name columns of 0 and 1, one a label, with ", Option("label")),
                 )
             if has:
                 labels.append(column.name)
@@ -167,7 +167,7 @@ def text_labels(task: str, table: Table, data: DataConfig) -> Plan | None:
             "cells cannot be split into labels where each is one label",
             where=table.name,
             got=f"label_separator={data.label_separator}",
-            remedy="leave out --label-separator or --no-multilabel",
+            remedy=("leave out ", Option("label_separator"), " or ", Option(multilabel=False)),
         )
     columns = label_columns(table, data)
     if columns:
@@ -201,7 +201,12 @@ def label_columns(table: Table, data: DataConfig) -> list[Column]:
                 "one label a row has one column",
                 where=table.name,
                 got=data.label,
-                remedy="name one column with --label, or leave out --no-multilabel",
+                remedy=(
+                    "give ",
+                    Option("label"),
+                    " one column, or leave out ",
+                    Option(multilabel=False),
+                ),
             )
         return table.several(",".join(names), option="label")
     if data.multilabel is False or data.label_separator or is_named(table, data):
@@ -229,7 +234,7 @@ def columns_plan(task: str, table: Table, data: DataConfig, columns: list[Column
     brief = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     summary = describe(table, text, labels._replace(name=brief), what="labels") + " of 0 and 1"
     if data.label is None:
-        summary += " (--label COLUMN for one of them)"
+        summary += f" ({Option(label='COLUMN')} for one of them)"
     return Plan(
         task,
         table,
@@ -257,9 +262,9 @@ def cells_plan(task: str, table: Table, data: DataConfig, text: Column, label: C
         hint = " in lists" if look.lists else ""
         hint = f" separated by {look.separator!r}" if look.separator else hint
         if data.multilabel is None and separator is None:
-            hint += " (--no-multilabel: one label a cell)"
+            hint += f" ({Option(multilabel=False)}: one label a cell)"
     elif data.multilabel is None and look.separator is not None:
-        hint = f" (one a cell; --label-separator {look.separator!r} splits them)"
+        hint = f" (one a cell; {Option(label_separator=look.separator)} splits them)"
     what = "labels" if several else "label"
     hint = rivals(table, data, text, label) + hint
     summary = f"{describe(table, text, label, what=what)}{hint} -> {task}"
@@ -304,12 +309,18 @@ def number_column(table: Table, text: Column) -> Column:
         raise DataError(
             "several columns hold numbers: " + ", ".join(column.name for column in columns),
             where=table.name,
-            remedy="name the one to predict with --label, or several with commas",
+            remedy=("name the one to predict with ", Option("label"), ", or several with commas"),
         )
     raise DataError(
         "holds no column of numbers, which regress needs",
         where=table.name,
-        remedy="name their column with --label, or use --task classify for labels",
+        remedy=(
+            "name it with ",
+            Option("label"),
+            ", or use ",
+            Option(task="classify"),
+            " for labels",
+        ),
     )
 
 
@@ -337,5 +348,5 @@ def text_numbers(task: str, table: Table, data: DataConfig, *, named: bool) -> P
     what = "numbers" if numbers.parts else "number"
     summary = f"{describe(table, text, numbers, what=what)} -> {task}"
     if not named:
-        summary += " (--task classify makes classes of them)"
+        summary += f" ({Option(task='classify')} makes classes of them)"
     return Plan(task, table, {"text": text, "number": numbers}, NUMBERS_FIT, summary, convert)

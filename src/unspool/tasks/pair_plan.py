@@ -17,7 +17,7 @@ from unspool.data.plan import Conversion, Plan, Values, split_column
 from unspool.data.read import Column, Shape, Table, joined
 from unspool.data.read.columns import known, longest, plain
 from unspool.data.read.json_lines import json_text
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 from unspool.tasks.plan import OF_TEXTS, describe, documents, input_plan
 
 # A text, and what belongs to it: the first pair of names that a table has.
@@ -64,8 +64,8 @@ def two_texts(table: Table, data: DataConfig) -> TwoTexts | None:
             raise DataError(
                 f"was read as {table.reader.title}, which has no column for a second text",
                 where=table.path,
-                got=f"--text-pair {data.text_pair}",
-                remedy="give a table, or name the format with --format csv",
+                got=Option(text_pair=data.text_pair),
+                remedy=("give a table, or name the format with ", Option(format="csv")),
             )
     if data.text_pair is not None:
         second = table.column(data.text_pair, option="text_pair")
@@ -74,7 +74,7 @@ def two_texts(table: Table, data: DataConfig) -> TwoTexts | None:
             raise DataError(
                 f"the text and its pair are the same column {first.name!r}",
                 where=table.name,
-                remedy="name two different columns with --text and --text-pair",
+                remedy=("name two different columns with ", Option("text", "text_pair")),
             )
         return TwoTexts(first, second, named)
     requested = None if data.text is None else joined(table.several(data.text, option="text"))
@@ -90,7 +90,7 @@ def two_texts(table: Table, data: DataConfig) -> TwoTexts | None:
             "two texts are read together, and the table has no two columns that are called so",
             where=table.name,
             got=", ".join(column.name for column in table.columns),
-            remedy="name them with --text and --text-pair",
+            remedy=("name them with ", Option("text", "text_pair")),
         )
     return None
 
@@ -106,7 +106,9 @@ def first_of(table: Table, data: DataConfig, second: Column) -> Column:
     first = known(others, pairs) or longest(others)
     if first is None:
         raise DataError(
-            "there is no column for the first text", where=table.name, remedy="name it with --text"
+            "there is no column for the first text",
+            where=table.name,
+            remedy=("name it with ", Option("text")),
         )
     return first
 
@@ -129,7 +131,7 @@ def paired(table: Table, data: DataConfig, plan: Planned) -> Plan | None:
         return planned if texts.named else plan(table, data)
     whole = both(planned, replace(planned.table, reader=table.reader), texts)
     others = ", ".join(map(repr, labels[1:]))
-    return noted(whole, f" (or {others}: --label)") if others else whole
+    return noted(whole, f" (or {others}: {Option('label')})") if others else whole
 
 
 def pair_labels(table: Table, data: DataConfig, text: Column) -> list[str]:
@@ -153,7 +155,7 @@ def both(plan: Plan, table: Table, texts: TwoTexts) -> Plan:
     }
     alone = describe(table, texts.first)
     second = repr(texts.second.name) if table.header else texts.second.name
-    hint = "" if texts.named else " (--text-pair none: the first alone)"
+    hint = "" if texts.named else f" ({Option(text_pair='none')}: the first alone)"
     summary = plan.summary.replace(alone, f"{alone} and {second}{hint}", 1)
     return replace(
         plan,
@@ -225,7 +227,7 @@ def mentioning(plan: Plan) -> Plan:
         return plan
     name = repr(texts[0]) if plan.table.header else f"column {texts[0]}"
     option = f'"{texts[0]}"' if " " in texts[0] else texts[0]
-    return noted(plan, f"; {name} is not read (--text-pair {option} reads both)")
+    return noted(plan, f"; {name} is not read ({Option(text_pair=option)} reads both)")
 
 
 def noted(plan: Plan, note: str) -> Plan:

@@ -17,7 +17,7 @@ from unspool.data.read.columns import LABEL_NAMES, TEXT_NAMES, known, listed_nam
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.read.media import MUSIC
 from unspool.data.read.reader import SAMPLE
-from unspool.errors import DataError
+from unspool.errors import DataError, Message, Option
 from unspool.text.words import NEWLINE
 
 DEEP_SAMPLE = 100_000  # rows looked at to see whether a column changes in a sorted file
@@ -56,14 +56,14 @@ def documents(table: Table, task: str) -> Table:
         raise DataError(
             f"two files are pairs for translate, not data for {task}",
             where=table.path,
-            remedy="name one file, or use --task translate",
+            remedy=("name one file, or use ", Option(task="translate")),
         )
     table = table.as_documents()
     if table.shape == Shape.SENTENCES:
         raise DataError(
             f"was read as {table.reader.title}, which holds no documents for {task}",
             where=table.path,
-            remedy="leave out --format, or use --task tag",
+            remedy=("leave out ", Option("format"), ", or use ", Option(task="tag")),
         )
     return table
 
@@ -74,7 +74,7 @@ def refuse_columns(table: Table, data: DataConfig) -> None:
         raise DataError(
             f"was read as {table.reader.title}, which has no columns to choose from",
             where=table.path,
-            remedy="leave out --text and --label, or name the format with --set format=csv",
+            remedy=("leave out ", Option("text", "label"), ", or use ", Option(format="csv")),
         )
 
 
@@ -108,7 +108,7 @@ def choose_text(
             "no field holds a text among"
             f" {', '.join(column.name for column in table.columns) or 'none'}",
             where=table.where(table.reader.first_line),
-            remedy="name the field of the text with --text",
+            remedy=("name the field of the text with ", Option("text")),
         )
     if text is None or (label is not None and set(own_numbers(text)) & set(own_numbers(label))):
         raise DataError(
@@ -116,7 +116,7 @@ def choose_text(
             if label is None
             else f"the text and the label are the same column {label.name!r}",
             where=table.where(table.reader.first_line),
-            remedy="name two different columns with --text and --label",
+            remedy=("name two different columns with ", Option("text", "label")),
         )
     return text
 
@@ -185,7 +185,7 @@ def rivals(table: Table, data: DataConfig, text: Column, label: Column) -> str:
     ]
     if not names:
         return ""
-    return f" (or {', '.join(names[:3])}{', ...' * (len(names) > 3)}: --label)"
+    return f" (or {', '.join(names[:3])}{', ...' * (len(names) > 3)}: {Option('label')})"
 
 
 def describe(
@@ -216,7 +216,9 @@ def document_plan(task: str, table: Table, data: DataConfig) -> Plan:
     if not is_labelled(plan.table):
         return plan
     names = sorted({str(name) for name in table.columns[0].sample})
-    left_out = f"labels such as {', '.join(names[:3])} left out, --format lines keeps them"
+    left_out = (
+        f"labels such as {', '.join(names[:3])} left out, {Option(format='lines')} keeps them"
+    )
     return replace(plan, summary=f"{plan.table.summary}, {left_out} -> {task}")
 
 
@@ -254,7 +256,7 @@ def input_plan(
     has_columns = table.shape == Shape.TABLE and columns.issuperset(listed_names(requested))
     if not table.certain and not has_columns:
         if is_labelled(table):
-            hint = " (--format labelled where each begins with a label)"
+            hint = f" ({Option(format='labelled')} where each begins with a label)"
         table = table.reread("lines")
     text = choose_text(table, requested, names=names, leftmost=leftmost)
     convert = TEXTS if table.typed else None
@@ -267,7 +269,9 @@ def refuse_media(table: Table, task: str) -> None:
     medium = table.reader.medium
     if medium is None:
         return
-    remedy = "--task compose goes on with music" if medium == MUSIC else "name a file of texts"
+    remedy: Message = "name a file of texts"
+    if medium == MUSIC:
+        remedy = (Option(task="compose"), " continues music")
     raise DataError(
         f"holds {medium.noun}, and {task} learns texts", where=table.name, remedy=remedy
     )
@@ -293,7 +297,10 @@ def plan_whole_text(
     convert = None if whole else LINES
     others = [repr(column.name) for column in table.columns if column not in text.members]
     unread = others if table.header and not named and data.text is None else []
-    hint = f" (not read: {', '.join(unread[:3])}{', ...' * (len(unread) > 3)}; --label learns one)"
+    hint = (
+        f" (not read: {', '.join(unread[:3])}{', ...' * (len(unread) > 3)};"
+        f" {Option('label')} learns one)"
+    )
     summary = f"{describe(table, text)}{hint if unread else ''} -> {task}"
     return Plan(task, table, {"text": text}, 0, summary, convert)
 

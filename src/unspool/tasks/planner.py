@@ -15,7 +15,7 @@ from unspool.data.plan import Plan
 from unspool.data.read import Column, Shape, Table, open_table
 from unspool.data.read.columns import plain
 from unspool.data.read.memory import Columns, memory_table
-from unspool.errors import DataError, choose
+from unspool.errors import DataError, Option, choose
 from unspool.tasks import TASKS
 from unspool.tasks.inputs import INPUTS, TASK_INPUTS
 from unspool.tasks.inputs.kind import Asked, InputKind, Target
@@ -230,7 +230,7 @@ def plan_input(task: str, target: Target, request: Request) -> Plan | None:
             f"{task} reads no pairs of texts",
             where=table.name,
             got="input=pair",
-            remedy="leave it out, or use --task classify or regress",
+            remedy=("leave it out, or use ", Option(task="classify"), " or regress"),
         )
     asked = Asked(task, target, request.named, request.outputs)
     for kind in request.kinds:
@@ -259,11 +259,17 @@ def no_plan_error(table: Table, task: str) -> DataError:
         return DataError(
             "holds numbers, and nothing says what is to be learnt of them",
             where=table.path,
-            remedy="--task forecast --horizon N continues them, --label COLUMN learns a label or a"
-            " number of a series a row, --text COLUMN reads them as text",
+            remedy=(
+                Option(task="forecast", horizon="N"),
+                " continues them, ",
+                Option(label="COLUMN"),
+                " learns a label or a number of a row, ",
+                Option(text="COLUMN"),
+                " reads them as text",
+            ),
         )
     return DataError(
         f"was read as {table.reader.title}, which holds nothing for {task}",
         where=table.path,
-        remedy="name the format with --format, or another task with --task",
+        remedy=("name the format, or another task, with ", Option("format", "task")),
     )

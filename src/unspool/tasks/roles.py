@@ -8,6 +8,7 @@ from unspool.config import DataConfig
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.read.media import Medium
+from unspool.errors import Message
 from unspool.tasks.inputs.kind import Target
 
 
@@ -29,7 +30,7 @@ class Lacking(NamedTuple):
     """The error of a table in which a named task finds nothing."""
 
     message: str
-    remedy: str
+    remedy: Message
 
 
 class Roles(NamedTuple):

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from unspool.config import SECTIONS, Config, declare, settings
 from unspool.config.resolve import full_name
-from unspool.errors import ConfigError
+from unspool.errors import Command, ConfigError
 from unspool.tasks import TASKS
 from unspool.tasks.inputs import INPUTS, TEXT
 
@@ -83,13 +83,16 @@ def refuse_unread(
         reasons = [unread_reason(name, config) for config in configs]
         if None not in reasons:
             first = configs[0]
-            model = f" --model {first.model_name}" if len(configs) == 1 else ""
+            model = {"model": first.model_name} if len(configs) == 1 else {}
             raise ConfigError(
                 f"{name} {reasons[0]}",
                 where=where,
                 got=value,
-                remedy=f"leave it out; `unspool settings --task {first.task}{model}` lists what"
-                " this run reads",
+                remedy=(
+                    "leave it out; `",
+                    Command("settings", task=first.task, **model),
+                    "` lists what this run reads",
+                ),
             )
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.data.fields.field import Chunk, Streamed
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError, DataError, Option, Setting
 from unspool.nn.cells import pack_steps, packed_steps
 from unspool.tasks.answer import Answer
 
@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from unspool.tasks.task import Task
 
 REMEDY = (
-    "answer whole inputs, or train a model that reads forwards: --model lstm, for tags with"
-    " --set output=softmax, for series and sound with --set scaling=channel"
+    "answer whole inputs, or train a model that reads forwards: ",
+    Option(model="lstm"),
+    ", for tags with ",
+    Setting(output="softmax"),
+    ", for series and sound with ",
+    Setting(scaling="channel"),
 )
 
 

@@ -26,7 +26,7 @@ from unspool.data.part import Batch, Part, moved
 from unspool.data.plan import Plan
 from unspool.data.split import HoldOut
 from unspool.data.store.columns import Progress, Stored
-from unspool.errors import ConfigError, DataError
+from unspool.errors import Command, ConfigError, DataError, Option
 from unspool.tasks.answer import Answer
 from unspool.tasks.calibration import FoldCalibration, Unseen
 from unspool.tasks.encoder import recurrent_models
@@ -397,7 +397,7 @@ class Task(ABC):
         raise ConfigError(
             "generate needs a language model",
             got=f"a {self.name} model",
-            remedy="train one with --task generate",
+            remedy=("train one with ", Option(task="generate")),
         )
 
     def vectors(self, model: nn.Module, texts: Iterable[str]) -> Iterator[Any]:
@@ -486,7 +486,7 @@ def no_vectors(task: Task) -> ConfigError:
     return ConfigError(
         "contextual vectors come from an elmo model",
         got=f"a {task.name} model",
-        remedy="make one with `unspool embed CORPUS --method elmo`",
+        remedy=("make one with `", Command("embed", "CORPUS", method="elmo"), "`"),
     )
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from unspool.api.spelling import in_python
 from unspool.api.watching import Note, watching
 from unspool.config.resolve import read_toml
 from unspool.data.read.memory import source_of
@@ -36,7 +35,6 @@ from unspool.training.output_folder import check_free, free_folder
 __all__ = ["Topic", "TopicAnswer", "Topics", "topics"]
 
 
-@in_python
 def topics(
     data: Any,
     *,

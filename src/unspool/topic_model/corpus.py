@@ -19,7 +19,7 @@ from unspool.data.read import open_table
 from unspool.data.read.memory import Columns, memory_table
 from unspool.data.store.columns import Progress, store_columns
 from unspool.data.store.ragged import TokenColumn
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 from unspool.tasks.plan import document_plan
 from unspool.tasks.planner import Source
 from unspool.text.vocab import UNK
@@ -118,7 +118,7 @@ def open_documents(source: Source, data: DataConfig) -> Plan:
             "no column holds texts" if data.text is None else f"{column.name!r} holds no texts",
             where=plan.table.name,
             got=", ".join(c.name for c in plan.table.columns),
-            remedy="name the column of the texts with --text",
+            remedy=("name the column of the texts with ", Option("text")),
         )
     return plan
 
@@ -136,7 +136,7 @@ def read_documents(
             f"topics are what several documents have in common, and there is {how_many}",
             where=plan.table.name,
             got=f"{len(column):,} rows" if len(column) != 1 else "1 row",
-            remedy="give a document a row; a long text is cut with --format text",
+            remedy=("give a document a row; a long text is cut with ", Option(format="text")),
         )
     return Documents(plan, column, rows, len(column))
 
@@ -171,7 +171,7 @@ def choose_vocabulary(documents: Documents, settings: TopicSettings) -> Vocabula
         removed = int((spelled & stopped & (frequency > 0)).sum())
         notes.append(f"stop words: {removed:,} of scikit-learn's list for English are left out")
     else:
-        notes.append("stop words: no list is used; --stop-words english uses scikit-learn's")
+        notes.append(f"stop words: none; {Option(stop_words='english')} uses scikit-learn's list")
     if len(beyond):
         notes.append(f"{len(beyond):,} rarer words are beyond topics.vocab={settings.vocab:,}")
     return Vocabulary([types[i] for i in kept], frequency[kept], notes)

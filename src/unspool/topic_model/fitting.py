@@ -14,7 +14,7 @@ import numpy as np
 from unspool.config import TokenizerConfig
 from unspool.data.plan import Plan
 from unspool.data.store.columns import Progress
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError, DataError, Option, Setting
 from unspool.tasks.planner import Source
 from unspool.text.words import Normalizer
 from unspool.text.words import words as split_words
@@ -139,8 +139,8 @@ class TopicCorpus:
             assigned = method.assign(self.x)
         if any("iterations" in str(warning.message) for warning in caught):
             note(
-                f"{settings.method} with {count} topics had not settled when it was stopped;"
-                " --set iterations=N allows it more"
+                f"{settings.method} with {count} topics did not converge;"
+                f" {Setting(iterations='N')} allows more iterations"
             )
         order = np.argsort(-assigned.shares.sum(0), kind="stable")
         method.reorder(order)
@@ -245,15 +245,14 @@ def _vectors(settings: TopicSettings, start: str | Path | None) -> DocumentVecto
     needed = METHODS[settings.method].reads_vectors
     if needed and start is None:
         raise ConfigError(
-            "--method clusters needs vectors of documents",
-            remedy="name the folder of a model with --from: a run of --task pretrain or elmo, or"
-            " MiniLM's",
+            (Option(method="clusters"), " needs vectors of documents"),
+            remedy=("name a run of pretrain or elmo, or MiniLM's folder, with ", Option("start")),
         )
     if start is not None and not needed:
         raise ConfigError(
-            f"--method {settings.method} counts words, and reads no vectors",
-            got=f"--from {start}",
-            remedy="leave one of them out: --from alone makes clusters",
+            (Option(method=settings.method), " counts words, and reads no vectors"),
+            got=Option(start=start),
+            remedy=("leave one of them out: ", Option("start"), " alone makes clusters"),
         )
     return None if start is None else open_vectors(start, max_length=settings.max_length)
 
@@ -267,13 +266,13 @@ def choose_count(
     where = corpus.documents.plan.table.name
     if settings.count == 1:
         raise ConfigError(
-            "one topic is all documents", where="--topics", got=1, remedy="ask for 2 or more"
+            "one topic is all documents", where=Option("topics"), got=1, remedy="ask for 2 or more"
         )
     if settings.count > most:
         raise DataError(
             f"there are fewer {'documents' if most == number else 'words'} than topics: {most:,}",
             where=where,
-            got=f"--topics {settings.count}",
+            got=Option(topics=settings.count),
             remedy="ask for fewer topics",
         )
     if settings.count:
@@ -288,7 +287,10 @@ def choose_count(
     tried = [TriedCount(count, fitted.mean) for count, fitted in fits]
     count, best = max(fits, key=lambda fit: fit[1].mean)
     compared = ", ".join(f"{fit.topics} ({fit.coherence:.4f})" for fit in tried)
-    note(f"topics: {count}, the most coherent of {compared}; choose another number with --topics")
+    note(
+        f"topics: {count}, the most coherent of {compared}; choose another number with"
+        f" {Option('topics')}"
+    )
     return best, tried
 
 

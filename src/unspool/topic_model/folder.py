@@ -18,7 +18,7 @@ import torch
 import unspool
 from unspool.data.check.fix import Partial
 from unspool.data.plan import Plan
-from unspool.errors import RunError
+from unspool.errors import Command, Option, RunError
 from unspool.io.files import AGAIN, list_hash, read_json, write_atomic, write_json
 from unspool.topic_model.corpus import Documents
 from unspool.topic_model.map import draw_map
@@ -104,8 +104,7 @@ def cell(value: Any) -> str:
 def train_command(plan: Plan, path: Path, label: str) -> str:
     """Command that trains a classifier of these topics."""
     text = ",".join(column.name for column in plan.columns["text"].members)
-    quoted = f"'{text}'" if " " in text else text
-    return f"unspool train {path / TABLE} --text {quoted} --label {label}"
+    return str(Command("train", str(path / TABLE), text=text, label=label))
 
 
 def load_topics(path: str | Path, *, start: str | Path | None = None) -> Topics:
@@ -161,12 +160,12 @@ def _vectors(topics: Topics, start: str | Path | None) -> Any:
             "the folder of the model that makes vectors for these topics is gone",
             where=topics.path,
             got=str(path),
-            remedy="name where it is now with --from",
+            remedy=("name where it is now with ", Option("start")),
         )
     if model_record(path)["sha256"] != topics.start["sha256"]:
         raise RunError(
             "not the model that these topics were made with: its weights differ",
             where=path,
-            remedy="name that one with --from, or find the topics anew",
+            remedy=("name that one with ", Option("start"), ", or find the topics anew"),
         )
     return open_vectors(path, max_length=topics.config.topics.max_length)

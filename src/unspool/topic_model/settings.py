@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from unspool.config import MOST, DataConfig, Section, TokenizerConfig, setting
 from unspool.config.resolve import layered
+from unspool.errors import Option
 
 AUTO = "auto"
 
@@ -26,7 +27,7 @@ class TopicSettings(Section):
     method: Literal["nmf", "lda", "clusters"] = setting(
         "nmf",
         "non-negative matrix factorisation of TF-IDF, latent Dirichlet allocation of counts, or"
-        " k-means of the vectors that the model of --from gives",
+        " k-means of the vectors of a pretrained model",
     )
     count: int = setting(
         0, "number of topics (0: that of `counts` with the largest coherence)", ge=0, le=1000
@@ -55,7 +56,7 @@ class TopicSettings(Section):
         10, "words that occur together for the coherence if so many around hold both", ge=2, le=MOST
     )
     max_length: int = setting(
-        256, "tokens of a document that the model of --from reads", ge=8, le=2**20
+        256, "tokens of a document that a pretrained model reads", ge=8, le=2**20
     )
     map: Literal["tsne", "pca", "none"] = setting(
         "tsne", "how documents are placed on the map: t-SNE, or two principal components"
@@ -85,6 +86,6 @@ def make_config(
     layers = [
         ("topics", DEFAULTS),
         (config_file or "config file", from_file),
-        ("--set", settings),
+        (Option("settings"), settings),
     ]
     return layered(TopicsConfig, layers, fixed={})

@@ -12,7 +12,7 @@ import numpy as np
 from unspool.data.read import Column, Table
 from unspool.data.read.columns import plain
 from unspool.data.values import DAYS, is_missing, is_of, seconds, shown_format
-from unspool.errors import DataError
+from unspool.errors import DataError, Option, Setting
 
 YEAR = "%Y"
 NAMES = ("date", "datetime", "timestamp", "time", "day", "created", "created_at", "published")
@@ -37,8 +37,8 @@ class DateColumn(NamedTuple):
         cells = [cell for cell in self.column.sample if not is_missing(cell)]
         forms = [form for form in DAYS if all(is_of(cell, form) for cell in cells)]
         if forms and forms != [self.format]:
-            line += "; --set date_format=" + next(f for f in forms if f != self.format)
-            line += " reads them otherwise"
+            other = next(form for form in forms if form != self.format)
+            line += f"; {Setting(date_format=other)} reads them otherwise"
         return line
 
 
@@ -55,8 +55,12 @@ def find_dates(table: Table, requested: str | None, form: str) -> DateColumn | N
                 f"column {column.name!r} holds no dates",
                 where=table.name,
                 got=next((str(cell) for cell in column.sample if not is_missing(cell)), "nothing"),
-                remedy="name another with --date, or --date none; --set date_format=%d/%m/%Y names"
-                " how they are written",
+                remedy=(
+                    "name another with ",
+                    Option("date"),
+                    ", or their format as in ",
+                    Setting(date_format="%d/%m/%Y"),
+                ),
             )
         return DateColumn(column, format_)
     dated = [

@@ -58,7 +58,7 @@ def open_vectors(path: str | Path, *, max_length: int) -> DocumentVectors:
             "has no encoder that makes a vector of a text alone",
             where=folder.path,
             got=f"{task.name}, {task.config.model_name}",
-            remedy="give a run of --task pretrain or elmo, or a folder such as MiniLM's",
+            remedy="give a run of pretrain or elmo, or a folder such as MiniLM's",
         )
     limit = max_length
     if task.config.model.positions == "learned":

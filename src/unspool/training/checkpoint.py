@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from unspool.errors import RunError
+from unspool.errors import Option, RunError
 from unspool.training.optim import optimizer_tensors, restore_optimizer
 from unspool.training.tensors import DamagedFile, load_tensors, save_tensors
 
@@ -81,7 +81,9 @@ def restore_checkpoint(
         return counters, unflatten_carry(meta["carry"], iter(carry))
     if paths:
         raise RunError(
-            "every checkpoint is damaged", where=folder, remedy="train anew without --resume"
+            "every checkpoint is damaged",
+            where=folder,
+            remedy=("train anew without ", Option(resume=True)),
         )
     return None
 

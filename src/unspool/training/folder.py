@@ -23,7 +23,7 @@ import unspool
 from unspool.config import Config, Section
 from unspool.config.resolve import build
 from unspool.data.part import Part
-from unspool.errors import ConfigError, RunError, choose
+from unspool.errors import Command, ConfigError, Option, RunError, Setting, choose
 from unspool.io.files import (
     AGAIN,
     HASHES,
@@ -87,7 +87,7 @@ def path_of(value: Any, argument: str) -> Path:
     """The path; a ConfigError where it is none."""
     if not isinstance(value, str | Path) or "\0" in str(value):
         raise ConfigError(
-            f"{argument} is no path", got=value, remedy="give the name of a file or folder"
+            (Option(argument), " is no path"), got=value, remedy="give the name of a file or folder"
         )
     return Path(value)
 
@@ -182,10 +182,10 @@ class RunFolder:
         weights = self.read_record().get("weights")
         if not isinstance(weights, dict):
             return None
+        command = Command("train", resume=True, out=self.path)
         return (
             f"{self.path}: the weights are those of step {weights.get('step')}, where training was"
-            " stopped before its first validation; go on with"
-            f" `unspool train --resume --out {self.path}`"
+            f" stopped before its first validation; go on with `{command}`"
         )
 
     def write_rows(self, *parts: Part) -> None:
@@ -229,7 +229,7 @@ class RunFolder:
             raise RunError(
                 "not a run folder: it has no config.json",
                 where=self.path,
-                remedy="give the --out folder of an `unspool train`",
+                remedy=("give the ", Option("out"), " folder of an `unspool train`"),
             )
         record = read_json(self.config_file)
         if not isinstance(record, dict) or not isinstance(record.get("config"), dict):
@@ -255,8 +255,7 @@ class RunFolder:
             raise RunError(
                 "holds word vectors and no model",
                 where=self.path,
-                remedy="look at them with `unspool vectors`, or start a model from them with"
-                f" --set embedding.from={self.path}",
+                remedy=("use `unspool vectors`, or ", Setting(**{"embedding.from": self.path})),
             )
         older = {"embedding", "members"}  # which runs did not have at first
         missing = sorted(Config.model_fields.keys() - record["config"].keys() - older)
@@ -276,8 +275,7 @@ class RunFolder:
                 "unknown cell",
                 where=self.config_file,
                 got=config.model.cell,
-                remedy=f"it comes with a module of its author's: --plugin {module} loads that, if"
-                " you trust its code",
+                remedy=("if you trust its author, load its code with ", Option(plugin=module)),
             )
         return config
 
@@ -306,7 +304,7 @@ class RunFolder:
             raise RunError(
                 "missing: the run has no trained weights yet",
                 where=self.weights,
-                remedy="finish it with `unspool train --resume --out " + f"{self.path}`",
+                remedy=("finish it with `", Command("train", resume=True, out=self.path), "`"),
             ) from None
         except DamagedFile as error:
             raise RunError(f"damaged: {error}", where=self.weights, remedy=AGAIN) from None

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
-from unspool.errors import ConfigError, RunError
+from unspool.errors import ConfigError, Option, RunError
 from unspool.io.files import HASHES, read_hashes
 from unspool.io.lock import LOCK, OTHER, owned, refuse_held
 
@@ -58,23 +58,29 @@ def check_free(path: Path) -> None:
 
 
 def check_rescue(
-    rescue: str | Path | None, out: Path | None = None, *, several: str = ""
+    rescue: str | Path | None, out: Path | None = None, *, several: Option | None = None
 ) -> Path | None:
     """The folder of --rescue, if it could become the run folder instead of `out`."""
     if rescue is None:
         return None
     if several:
-        raise ConfigError("--rescue is for one training", got=several, remedy="leave it out")
+        raise ConfigError(
+            (Option("rescue"), " is for one training"), got=several, remedy="leave it out"
+        )
     path = Path(rescue)
     check_free(path)
     whole, inside = path.resolve(), None if out is None else out.resolve()
     if inside in (whole, *whole.parents):
         raise ConfigError(
-            "--rescue must lie outside of the run folder", got=rescue, remedy="name another folder"
+            (Option("rescue"), " must lie outside of the run folder"),
+            got=rescue,
+            remedy="name another folder",
         )
     near = next(folder for folder in (whole, *whole.parents) if folder.exists())
     if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
-        raise RunError("cannot be written into", where=near, remedy="give another --rescue")
+        raise RunError(
+            "cannot be written into", where=near, remedy=("give another ", Option("rescue"))
+        )
     return path
 
 
@@ -100,7 +106,7 @@ def refuse_run(path: Path) -> None:
         raise RunError(
             "already holds a run",
             where=path,
-            remedy="give another --out, continue it with --resume, or remove the folder",
+            remedy=("give another ", Option("out"), ", add ", Option(resume=True), " or remove it"),
         )
 
 
@@ -121,7 +127,7 @@ def refuse_other_files(path: Path) -> None:
             "holds other files, so it cannot become a run folder",
             where=path,
             got=foreign[0],
-            remedy="give the name of a new folder as --out",
+            remedy=("give the name of a new folder as ", Option("out")),
         )
 
 

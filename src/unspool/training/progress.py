@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from unspool.errors import RunError
+from unspool.errors import Option, RunError
 from unspool.io.files import AGAIN, check_hash, open_regular, parse_json, read_regular, unlist_hash
 from unspool.training.checkpoint import Counters
 
@@ -69,7 +69,9 @@ def cut_log(path: Path, length: int, note: Note) -> None:
         size = 0
     except OSError as error:
         raise RunError(
-            f"cannot be written ({error.strerror})", where=path, remedy="remove it, then --resume"
+            f"cannot be written ({error.strerror})",
+            where=path,
+            remedy=("remove it, then ", Option(resume=True)),
         ) from None
     unlist_hash(path)
     if size < length:

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from unspool.errors import Command, UserError
+
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
@@ -20,15 +22,14 @@ class StopRequest:
     signal: int = 0
 
 
-class Interrupted(Exception):
+class Interrupted(UserError):
     """Training was stopped by a signal, after its state was saved."""
 
     def __init__(self, number: int, folder: Path, step: int) -> None:
         self.number, self.step = number, step
         self.exit_code = 128 + number
-        super().__init__(
-            f"stopped at step {step}, saved; continue with: unspool train --resume --out {folder}"
-        )
+        command = Command("train", resume=True, out=folder)
+        super().__init__((f"stopped at step {step}, saved; continue with: ", command))
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from torch import nn
 
 from unspool.config import TrainConfig
 from unspool.data.part import moved
-from unspool.errors import RunError, TrainingError
+from unspool.errors import Option, RunError, TrainingError
 from unspool.tasks import Task
 from unspool.tasks.task import device_of
 from unspool.training.checkpoint import Counters, restore_checkpoint, save_checkpoint
@@ -279,7 +279,7 @@ class Trainer:
         """The run folder does not take the end of the run: save it in another one, if asked to."""
         what = f"cannot save the trained model ({error.strerror})"
         if self.rescue is None:
-            remedy = "free some space, then use --resume; --rescue DIR saves elsewhere"
+            remedy = ("free some space, then use ", Option(resume=True), " or ", Option("rescue"))
             raise TrainingError(what, where=self.folder.path, remedy=remedy) from None
         if self.best is None:  # since a run was resumed
             try:
@@ -300,7 +300,7 @@ class Trainer:
             raise TrainingError(
                 f"{what}, nor in {self.folder.path} ({again.strerror})",
                 where=lost.path,
-                remedy="free some space, then use --resume",
+                remedy=("free some space, then use ", Option(resume=True)),
             ) from None
         self.watcher.note(f"{lost.path}: {what}; it is in {self.folder.path}")
 

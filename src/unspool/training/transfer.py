@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config import Config
-from unspool.errors import ConfigError, RunError
+from unspool.errors import ConfigError, Option, RunError
 from unspool.io.files import AGAIN, read_regular
 from unspool.nn.pretrained import is_pretrained, read_pretrained
 from unspool.nn.transformer import TransformerDecoder
@@ -191,7 +191,7 @@ def start_from_run(folder: RunFolder) -> Start:
             "has no encoder that another model could start from",
             where=folder.path,
             got=f"{task.name}, {task.config.model_name}",
-            remedy="give a run of --task pretrain, or of the same task and model",
+            remedy=("give a run of ", Option(task="pretrain"), ", or of the same task and model"),
         )
     return Start(
         path=folder.path.resolve(),
@@ -246,7 +246,7 @@ def refuse_other_settings(config: Config, start: Start) -> None:
             f"a model of this kind can be fine-tuned for {' or '.join(start.tasks)}",
             where=start.path,
             got=f"task {config.task}",
-            remedy=f"use --task {start.tasks[0]}, or another model to start from",
+            remedy=("use ", Option(task=start.tasks[0]), ", or another model to start from"),
         )
     for name, value in start.fixed.items():
         section, key = name.split(".", 1)
@@ -256,7 +256,7 @@ def refuse_other_settings(config: Config, start: Start) -> None:
                 f"the model to start from has {name}={value}",
                 where=start.path,
                 got=now,
-                remedy="leave the setting out, or train anew without --from",
+                remedy=("leave the setting out, or train anew without ", Option("start")),
             )
 
 
@@ -267,9 +267,9 @@ def take_over(task: Task, model: nn.Module, start: Start) -> str:
     taken = [name for name in state if fits and name in start.tensors]
     if not taken:
         raise ConfigError(
-            f"the weights fit no part of {task.name} with --model {task.config.model_name}",
+            (f"the weights fit no part of {task.name} with ", Option(model=task.config.model_name)),
             where=start.path,
-            remedy="use --task classify, or train anew without --from",
+            remedy=("use ", Option(task="classify"), ", or train anew without ", Option("start")),
         )
     for name in taken:
         if state[name].shape != start.tensors[name].shape:

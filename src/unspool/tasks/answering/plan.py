@@ -18,7 +18,7 @@ from unspool.data.read import Column, Shape, Table, joined
 from unspool.data.read.columns import known
 from unspool.data.read.json_lines import json_text
 from unspool.data.values import is_missing
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 from unspool.tasks.pair_plan import is_marked
 
 FIT = 4
@@ -112,7 +112,7 @@ def refuse(table: Table, what: str) -> Plan:
     raise DataError(
         what,
         where=table.name,
-        remedy="name the columns with --text-pair (question), --text (context), --label (answer)",
+        remedy=("name question, context and answer with ", Option("text_pair", "text", "label")),
     )
 
 

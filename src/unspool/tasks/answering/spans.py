@@ -27,7 +27,7 @@ from unspool.data.fields.pair import PairField
 from unspool.data.fields.question import ContextWindows, QuestionForm, Questions, context_windows
 from unspool.data.fields.span import AnswerSpans, SpanField, StepSpans
 from unspool.data.part import Batch, Part
-from unspool.errors import ConfigError, RunError
+from unspool.errors import ConfigError, Option, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 from unspool.nn.models.classifier import SpanFinder
 from unspool.tasks.answer import Answer
@@ -123,7 +123,7 @@ class SpanAnswers(Task):
         if config.embedding.contextual is not None:
             raise ConfigError(
                 "the contextual vectors of an elmo run are those of one text, and two are read",
-                remedy="leave out --from",
+                remedy=("leave out ", Option("start")),
             )
 
     def build(self) -> SpanFinder:

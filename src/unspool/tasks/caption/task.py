@@ -22,7 +22,7 @@ from unspool.data.fields.field import Field
 from unspool.data.fields.texts import TextsBatch, TextsField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 from unspool.nn.decoders import Targets
 from unspool.nn.encoder import Encoded
 from unspool.nn.inputs import WordDropout
@@ -141,14 +141,14 @@ class CaptionTask(Task):
             raise ConfigError(
                 "caption describes images and what else has steps",
                 got="input=text",
-                remedy="use --task translate for texts",
+                remedy=("use ", Option(task="translate"), " for texts"),
             )
         if model.network == "transformer":
             if model.encoder == "none":
                 raise ConfigError(
                     "model.encoder=none is for recurrent decoders",
                     got=config.model_name,
-                    remedy="leave it out, or choose --model xu",
+                    remedy=("leave it out, or choose ", Option(model="xu")),
                 )
             if model.positions == "learned":
                 raise ConfigError(
@@ -167,7 +167,7 @@ class CaptionTask(Task):
             raise ConfigError(
                 "model.doubly_stochastic is about attention, and there is none",
                 got=model.doubly_stochastic,
-                remedy="leave it out, or choose --model xu",
+                remedy=("leave it out, or choose ", Option(model="xu")),
             )
         check_decoder(config)
 

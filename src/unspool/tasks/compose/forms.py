@@ -28,7 +28,7 @@ from unspool.data.fields.vectors import VectorField
 from unspool.data.part import Part
 from unspool.data.read.music import KEYS, Piece, piece_of_frames
 from unspool.data.store.ragged import cut_windows
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 from unspool.nn.masks import keep_mask
 from unspool.nn.models.causal import CausalModel
 from unspool.nn.models.language_model import LanguageModel, TransformerLanguageModel
@@ -164,7 +164,7 @@ class Frames(MusicForm):
             raise ConfigError(
                 "top-p is for one of many, and the keys of a frame sound each by itself",
                 got=options.top_p,
-                remedy="leave it out; --top-k and --temperature apply",
+                remedy=("leave it out; ", Option("top_k", "temperature"), " apply"),
             )
         generator = torch.Generator().manual_seed(options.seed)
         piece = prompt or opening(field, options.seed)

@@ -23,7 +23,7 @@ from unspool.data.read import Shape, Table
 from unspool.data.read.media import MUSIC
 from unspool.data.read.music import LOWEST, Midi
 from unspool.data.read.recording import Recording
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError, DataError, Option, Setting
 from unspool.nn.cells import steady
 from unspool.nn.models.causal import CausalModel, TransformerCausal
 from unspool.tasks.compose.answer import Composed, ComposeReport, Composing
@@ -56,7 +56,7 @@ def plan_music(
     located = Located(table, files, MUSIC)
     other = "events" if form == "frames" else "frames"
     about = f"{described(table, files, MUSIC)}{located.remark}"
-    summary = f"{about} as {form} (--set music={other} for {other})"
+    summary = f"{about} as {form} ({Setting(music=other)} for {other})"
     settings = {"data.input": "music", "data.music": form}
     return Plan(
         task,
@@ -123,7 +123,7 @@ class Compose(Task):
                 "a model of music may not read in both directions: the backward states have already"
                 " heard what is to be predicted",
                 got=config.model_name,
-                remedy=f"use --model {model.cell}",
+                remedy=("use ", Option(model=model.cell)),
             )
         if model.network == "transformer":
             check_context(config, "train.bptt", config.train.bptt)

@@ -20,7 +20,7 @@ from unspool.data.split import HoldOut, check_shares
 from unspool.data.store.columns import Progress, Stored, store_columns
 from unspool.data.store.vectors import VectorColumn
 from unspool.data.windows import Stretches
-from unspool.errors import DataError
+from unspool.errors import DataError, Option, Setting
 
 
 class Cuts(NamedTuple):
@@ -118,7 +118,7 @@ def long_enough(
         raise DataError(
             f"no series has a value in any of {', '.join(field.channels[:8])}",
             where=plan.table.name,
-            remedy="name the columns of the values with --series",
+            remedy=("name the columns of the values with ", Option("series")),
         )
     if not fits.any():
         longest = int(column.values.lengths.max()) if len(column) else 0
@@ -126,7 +126,7 @@ def long_enough(
             f"the longest series has {longest:,} steps, and a horizon of {field.horizon} needs at"
             f" least {least:,}",
             where=plan.table.name,
-            remedy="give a smaller --horizon, or longer series",
+            remedy=("give a smaller ", Option("horizon"), ", or longer series"),
         )
     if fits.all():
         return np.arange(len(column)), []
@@ -152,7 +152,12 @@ def cut(lengths: np.ndarray, horizon: int, held_out: HeldOut, *, where: str) -> 
             f"the longest series has {longest:,} steps: with a horizon of {horizon} nothing is left"
             " to train on once its end is held out",
             where=where,
-            remedy="give longer series, a smaller --horizon, or --set valid_share=0",
+            remedy=(
+                "give longer series, less ",
+                Option("horizon"),
+                ", or ",
+                Setting(valid_share=0),
+            ),
         )
     sizes = {name: np.where(short, 0, own) for name, own in sizes.items()}
     valid = lengths - sizes["test"]

@@ -6,7 +6,7 @@ from unspool.config import DataConfig
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.read.steps import StepRows
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 from unspool.tasks.inputs.series_plan import SeriesColumns, find_series, may_be_series, with_static
 
 FIT = 3
@@ -26,7 +26,7 @@ def plan_forecast(
         raise DataError(
             "no columns of numbers were found to be series",
             where=table.name,
-            remedy="name them with --series, and those of series and times with --id and --time",
+            remedy=("name them with ", Option("series", "id", "time")),
         )
     if not named and not is_timed(series):
         return None

@@ -16,7 +16,7 @@ import numpy as np
 from unspool.data.fields.history import HistoryField
 from unspool.data.fields.source import as_steps, refuse_times
 from unspool.data.read.recording import Recording
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError, DataError, Option
 from unspool.tasks.forecast.answer import SeriesForecast
 from unspool.tasks.streaming import Stream
 
@@ -38,13 +38,13 @@ class HistoryStream(Stream):
             raise ConfigError(
                 f"forecasts cannot be made step by step: {', '.join(field.ahead)} must be known for"
                 " steps that have not come",
-                remedy="continue files, or train without --known",
+                remedy=("continue files, or train without ", Option("known")),
             )
         if field.static:
             raise ConfigError(
                 "forecasts cannot be made step by step:"
                 f" {', '.join(own.name for own in field.static)} belong to a series as a whole",
-                remedy="continue files, or train without --static",
+                remedy=("continue files, or train without ", Option("static")),
             )
         self.field, self.answer = field, answer
         self.restart()

@@ -25,7 +25,7 @@ from unspool.data.read.recording import Recording, as_recording
 from unspool.data.split import HoldOut
 from unspool.data.store.columns import Progress, store_columns
 from unspool.data.windows import OriginBatches, Stretches, WindowBatch
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError, DataError, Option, Setting
 from unspool.nn.models.forecaster import Forecaster, Forecasts, RecursiveForecaster, Window
 from unspool.tasks.examples import Example
 from unspool.tasks.forecast.answer import (
@@ -149,7 +149,7 @@ class Forecast(Task):
             raise DataError(
                 "the parts of a forecast follow each other in time",
                 where=plans["train"].table.name,
-                remedy="leave out --folds and --group",
+                remedy=("leave out ", Option("folds", "group")),
             )
         field = cls.make_fields(config)["history"]
         assert isinstance(field, HistoryField)
@@ -338,7 +338,12 @@ class Forecast(Task):
             raise ConfigError(
                 "there is no distribution to sample from",
                 got=f"output={self.config.model.output}",
-                remedy="train with --set output=gaussian or student, or leave --samples out",
+                remedy=(
+                    "train with ",
+                    Setting(output="gaussian"),
+                    ", or leave out ",
+                    Option("samples"),
+                ),
             )
         return as_array(model.sample(Window(*batch[:5]), options.samples, options.seed).double())
 
@@ -362,7 +367,7 @@ class Forecast(Task):
         if self.at_once:
             raise ConfigError(
                 "a linear model has no steps to look at",
-                remedy="look at a network, such as --model gru",
+                remedy=("look at a network, such as ", Option(model="gru")),
             )
         return super().reading(model, item)
 

@@ -27,7 +27,7 @@ from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.read.recording import Recording
 from unspool.data.read.strokes import Strokes
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError, DataError, Option
 from unspool.nn.cells import steady
 from unspool.nn.encoder import Encoder
 from unspool.nn.models.handwriting import (
@@ -94,7 +94,7 @@ def plan_handwriting(
         raise DataError(
             "holds no texts beside its strokes",
             where=table.name,
-            remedy="name their column with --text, or leave out conditional",
+            remedy=("name their column with ", Option("text"), ", or leave out conditional"),
         )
     if text is None and not named and find_label(table, data, drawn, "label") is not None:
         return None
@@ -196,7 +196,7 @@ class Handwrite(Task):
                 "a model of handwriting may not read in both directions: the backward states have"
                 " already seen the point that is to be predicted",
                 got=config.model_name,
-                remedy=f"use --model {model.cell}",
+                remedy=("use ", Option(model=model.cell)),
             )
         if model.network == "transformer" and config.data.conditional:
             raise ConfigError(
@@ -298,7 +298,7 @@ class Handwrite(Task):
             raise DataError(
                 "there is no text to write",
                 where=where,
-                remedy='give one with --text "some words"; in Python Writing(text=...)',
+                remedy=("give one with ", Option(text="some words"), ", as in Writing(text=...)"),
             )
         if UNK_ID in ids:
             known = {token for token in self.tokenizer.vocab.tokens if len(token) == 1}
@@ -367,7 +367,7 @@ class Handwrite(Task):
         if self.at_once:
             raise ConfigError(
                 f"a {self.config.model_name} has no steps to look at",
-                remedy="look at a network, such as --model lstm",
+                remedy=("look at a network, such as ", Option(model="lstm")),
             )
         return super().reading(model, item)
 

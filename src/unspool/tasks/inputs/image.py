@@ -14,7 +14,7 @@ from unspool.data.fields.image_shape import CNN, ENCODED, ONE_SIZE, ImageShape
 from unspool.data.fields.vectors import VectorField
 from unspool.data.plan import Plan
 from unspool.data.read import media
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Setting
 from unspool.tasks.inputs.series import SeriesKind, vector_field
 
 COLOURS = {"auto": 0, "grey": 1, "rgb": 3}
@@ -98,7 +98,7 @@ class ImageKind(SeriesKind):
             raise ConfigError(
                 "data.reading=encoder and data.image_encoder go together",
                 got=f"reading={data.reading}, image_encoder={data.image_encoder}",
-                remedy="name the file of a trained encoder with --set image_encoder=FILE",
+                remedy=("name the file of a trained encoder with ", Setting(image_encoder="FILE")),
             )
         changes = config.model.flip or config.model.crop or config.model.colour_jitter
         if data.image_encoder is not None and not config.model.tuned_encoder and changes:

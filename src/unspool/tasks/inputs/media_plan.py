@@ -25,7 +25,7 @@ from unspool.data.read.files import PARTS
 from unspool.data.read.grouped import grouped_table
 from unspool.data.read.media import IMAGE, LIST_SUFFIXES, MUSIC, Medium, names_files
 from unspool.data.read.reader import joined
-from unspool.errors import DataError
+from unspool.errors import DataError, Message, Option, Setting, worded
 from unspool.tasks.inputs.kind import Asked, Target
 from unspool.tasks.inputs.media_files import Located
 from unspool.tasks.pair_plan import two_texts
@@ -44,9 +44,9 @@ NAMES: dict[Target, tuple[str, ...]] = {
     "caption": (*CAPTION_NAMES, *TEXTS),
 }
 # Of two tasks that learn texts, which the other one is for.
-OTHERS: dict[Target, str] = {
-    "text": "--task caption where texts describe what is seen",
-    "caption": "--task transcribe where texts are what is written there",
+OTHERS: dict[Target, Message] = {
+    "text": (Option(task="caption"), " where texts describe what is seen"),
+    "caption": (Option(task="transcribe"), " where texts are what is written there"),
 }
 
 
@@ -156,7 +156,7 @@ def plan_media(
     columns[target] = answer
     summary = f"{about}{located.remark}, {why} -> {task}"
     if medium.described and not named and target in OTHERS:
-        summary += f" ({OTHERS[target]})"
+        summary += f" ({worded(OTHERS[target])})"
     return Plan(task, table, columns, FIT, summary, located.convert(target), settings)
 
 
@@ -180,7 +180,7 @@ def described(table: Table, files: Column, medium: Medium) -> str:
     if files.parts:
         size = " x ".join(map(str, pixel_shape(files.parts)))
         about = f"{medium.noun} of {size} pixels in columns {files.name}"
-        return f"{table.summary}, {about} (--set input=series reads series of numbers)"
+        return f"{table.summary}, {about} ({Setting(input='series')} reads series of numbers)"
     return f"{table.summary}, {medium.noun} in {table.reader.noun} {files.name!r}"
 
 
@@ -226,21 +226,22 @@ def answer_column(
         return by_path["folder"], f"label = folder ({ways})"
     texts = [] if by_path or table.header else [c for c in others if c.profile.is_phrases]
     if target == "text" and texts and (named or not medium.described):
-        more = "".join(f" (or {text.name}: --text)" for text in texts[1:2])
+        more = "".join(f" (or {text.name}: {Option('text')})" for text in texts[1:2])
         return texts[0], f"text in column {texts[0].name}{more}"
     if target == "text" and named and "name" in by_path:
-        return by_path["name"], "text = name of the file, _ for spaces (--set pattern= for others)"
+        how = f"text = name of the file, _ for spaces ({Setting('pattern')} for others)"
+        return by_path["name"], how
     return None
 
 
 def other_labels(by_path: Mapping[str, Column], medium: Medium) -> str:
     """Hint at options for other labels than the folder of a file."""
-    ways = "--label name_1 or --set pattern= for others"
+    ways = f"{Option(label='name_1')} or {Setting('pattern')} for others"
     if "folder_1" not in by_path:
         return ways
     if medium == IMAGE:
-        ways = f"{ways}; --set input=video where each folder is a clip"
-    return f"the inner one; --label folder_1 for the outer, {ways}"
+        ways = f"{ways}; {Setting(input='video')} where each folder is a clip"
+    return f"the inner one; {Option(label='folder_1')} for the outer, {ways}"
 
 
 def only_answer(others: list[Column], target: Target) -> Column | None:
@@ -281,25 +282,33 @@ def nothing_to_learn(task: str, table: Table, medium: Medium, target: Target) ->
         return DataError(
             f"holds {medium.noun} without a label for each frame, which {task} needs",
             where=table.name,
-            remedy="name a column of lists of labels, or of labels with spaces between them, with"
-            " --label; a label a clip: --task classify",
+            remedy=(
+                "name a column of labels, in lists or with spaces between, with ",
+                Option("label"),
+                "; a label a clip: ",
+                Option(task="classify"),
+            ),
         )
     if target == "tags":
         return DataError(
             f"holds {medium.noun} without a label for each step, which {task} needs",
             where=table.name,
-            remedy="use --task classify or --task transcribe",
+            remedy=("use ", Option(task="classify"), " or ", Option(task="transcribe")),
         )
     what = {"label": "labels", "number": "numbers", "text": "texts", "caption": "captions"}[target]
     parts = [c for c in table.columns if c.name.startswith("name_")]
-    remedy = "name their column with " + ("--label" if target in ("label", "number") else "--text")
+    answer = Option("label" if target in ("label", "number") else "text")
+    remedy: Message = ("name their column with ", answer)
     if table.holds_files(medium) and target == "caption":
         remedy = "write a table with columns file and caption into their folder"
     elif table.holds_files(medium):
         shown_parts = ", ".join(f"{c.name} ({c.sample[0]})" for c in parts[:4])
-        remedy = "put the files of each label into a folder of its own, or name a part of their"
-        remedy += f" names with --label: {shown_parts}" if parts else " names with --set pattern="
-        remedy += "; texts: --task transcribe"
+        remedy = (
+            "put the files of each label into a folder, or name a part of their names with ",
+            *((Option("label"), f": {shown_parts}") if parts else (Setting("pattern"),)),
+            "; texts: ",
+            Option(task="transcribe"),
+        )
     if table.holds_files(medium) and (tables := tables_below(table, medium)):
         remedy = f"name the table that has their names: {tables[0]}"
     return DataError(

@@ -10,7 +10,7 @@ from unspool.data.fields.bags import NgramField
 from unspool.data.fields.field import Field
 from unspool.data.fields.pair import PairField, PairForm
 from unspool.data.plan import Plan
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option, Setting
 from unspool.tasks.encoder import pair_reading
 from unspool.tasks.inputs.text import DIRECT_FIT, TextKind
 from unspool.tasks.reading_inputs import PairView
@@ -50,11 +50,11 @@ class PairKind(TextKind):
         if config.embedding.contextual is not None:
             raise ConfigError(
                 "the contextual vectors of an elmo run are those of one text, and two are read",
-                remedy="leave out --from, or read one of them with --text-pair none",
+                remedy=("leave out ", Option("start"), ", or read one: ", Option(text_pair="none")),
             )
         if config.model.pooling == "cls" and pair_reading(config.model) != "sequence":
             raise ConfigError(
                 "model.pooling=cls reads a vector before both texts, and each is read by itself",
                 got=f"model.pair={config.model.pair}",
-                remedy="use --set pair=sequence, or another pooling",
+                remedy=("use ", Setting(pair="sequence"), ", or another pooling"),
             )

@@ -29,7 +29,7 @@ from unspool.data.read.layout import (
 from unspool.data.read.recording import Parser, Recording, as_recording
 from unspool.data.read.steps import StepRows, step_table
 from unspool.data.values import ISO, is_date, is_number, shown_format
-from unspool.errors import DataError
+from unspool.errors import DataError, Option, Setting
 from unspool.tasks.inputs.kind import Asked, Target
 from unspool.text.words import solid
 
@@ -93,8 +93,7 @@ def plan_series(table: Table, data: DataConfig, asked: Asked) -> Plan | None:
             raise DataError(
                 "no columns of numbers were found to be series",
                 where=table.name,
-                remedy="name them with --series, and those of recordings and times with --id and"
-                " --time",
+                remedy=("name them with ", Option("series", "id", "time")),
             )
         return None
     settings = series.settings
@@ -108,7 +107,7 @@ def plan_series(table: Table, data: DataConfig, asked: Asked) -> Plan | None:
     what = {"label": "label", "number": "number", "tags": "a label a step", "text": "text"}[target]
     summary = f"{series.about}, {what} in {shown_name(series.table, label)} -> {task}"
     if target == "number" and not named:
-        summary += " (--task classify makes classes of them)"
+        summary += f" ({Option(task='classify')} makes classes of them)"
     columns = {"series": series.series, target: label}
     return Plan(task, series.table, columns, FIT, summary, with_label(series, target), settings)
 
@@ -128,7 +127,7 @@ def fitting(series: SeriesColumns, target: Target, *, named: bool, task: str) ->
         raise DataError(
             f"holds no labels, which {task} needs",
             where=series.table.name,
-            remedy="name their column with --label",
+            remedy=("name their column with ", Option("label")),
         )
     steps = isinstance(reader, StepRows) and reader.has_steps(label)
     lists = isinstance(label.sample[0], list) if label.sample else False
@@ -140,7 +139,7 @@ def fitting(series: SeriesColumns, target: Target, *, named: bool, task: str) ->
             raise DataError(
                 "a label a step needs a row a step, or lists of labels",
                 where=series.table.name,
-                remedy="give a table with a row for each step, or use --task classify",
+                remedy=("give a table with a row for each step, or use ", Option(task="classify")),
             )
         return reader.steps_of(label) if isinstance(reader, StepRows) else label
     if varies and not named:
@@ -183,7 +182,7 @@ def find_series(
     whole = joined(static) if static else None
     if isinstance(layout, Wide):
         unset = layout.channels == ["1"] and not data.channels
-        hint = " (--set channels=2 where x and y stand in turn)" if unset else ""
+        hint = f" ({Setting(channels=2)} where x and y stand in turn)" if unset else ""
         of = f"{len(layout.channels)} channels of " if len(layout.channels) > 1 else ""
         steps = len(layout.columns) // len(layout.channels)
         about = f"{table.summary}, a series a row: {of}{steps:,} steps at most in columns"
@@ -223,13 +222,13 @@ def long_series(
         label = next(column for column in reader.columns if column.name == "folder")
     if layout.id is not None:
         guessed = data.id == "auto" and not is_id(layout.id)
-        hint = ", whose times follow each other (or --id none)" if guessed else ""
+        hint = f", whose times follow each other (or {Option(id='none')})" if guessed else ""
         where = f"recordings by {layout.id.name!r}{hint}"
     else:
         where = "a recording a file" if len(table.files) > 1 else "one recording"
     timed = "" if layout.time is None else f", time in {layout.time.name!r}"
     if layout.dates not in (None, ISO):
-        timed += f" as {shown_format(layout.dates)} (--set date_format=FORMAT for another)"
+        timed += f" as {shown_format(layout.dates)} ({Setting(date_format='FORMAT')} for another)"
     names = [column.name for column in layout.channels]
     listed = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     about = f"{table.summary}, {where}{timed}, channels {listed}"

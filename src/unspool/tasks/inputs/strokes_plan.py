@@ -11,7 +11,7 @@ from unspool.data.read import Column, Shape, Table
 from unspool.data.read.columns import TEXT_NAMES, known, plain
 from unspool.data.read.json_lines import json_text
 from unspool.data.read.strokes import Layout, as_strokes, depth, find_layout
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 from unspool.tasks.inputs.kind import Asked, Target
 from unspool.tasks.inputs.series_plan import (
     SeriesColumns,
@@ -103,7 +103,7 @@ def plan_strokes(table: Table, data: DataConfig, asked: Asked) -> Plan | None:
     what = {"label": "label", "number": "number", "tags": "a label a point", "text": "text"}[target]
     summary = f"{strokes.about}, {what} in {shown_name(table, label)} -> {task}"
     if target == "text" and not named:
-        summary += " (--task handwrite learns to write them)"
+        summary += f" ({Option(task='handwrite')} learns to write them)"
     columns[target] = label
     return Plan(task, table, columns, FIT, summary, with_label(strokes, target), settings)
 
@@ -112,7 +112,7 @@ def no_strokes(table: Table) -> DataError:
     return DataError(
         "no column of strokes was found",
         where=table.name,
-        remedy="write them as [[[x, y], ...], ...] in a field `strokes`, or name it with --series",
+        remedy=("name a field of [[[x, y], ...], ...] `strokes`, or with ", Option("series")),
     )
 
 

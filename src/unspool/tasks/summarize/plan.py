@@ -10,6 +10,7 @@ from unspool.config import DataConfig
 from unspool.data.plan import Plan
 from unspool.data.read import Column, Shape, Table
 from unspool.data.read.columns import LABEL_NAMES, known
+from unspool.errors import Option
 from unspool.tasks.translate.plan import plan_pairs, plan_sources
 
 DOCUMENTS = ("body", "article", "document", "dialogue", "text", "content", "story", "news")
@@ -58,11 +59,13 @@ def plan_summaries(
     more = f", further references in {further.name!r}" if further is not None else ""
     where = f"documents in {noun} {document}, summaries in {summary}{more}"
     if turned and source is not None and target is not None:
-        where += f", which are shorter (--source {target.name} --target {source.name} for the other"
+        where += (
+            f", which are shorter ({Option(source=target.name, target=source.name)} for the other"
+        )
         where += " way round)"
     line = f"{plan.table.summary}, {where} -> summarize"
     if not named:
-        line += f" (--task translate reads them as pairs{labels_beside(columns, plan)})"
+        line += f" ({Option(task='translate')} reads them as pairs{labels_beside(columns, plan)})"
     return replace(plan, fit=FIT, summary=line, settings={})
 
 
@@ -71,7 +74,7 @@ def labels_beside(columns: Sequence[Column], plan: Plan) -> str:
     taken = {member.number for column in plan.columns.values() for member in column.members}
     for column in columns:
         if column.number not in taken and column.profile.is_class:
-            return f", --label {column.name} learns that"
+            return f", {Option(label=column.name)} learns that"
     return ""
 
 

@@ -17,7 +17,7 @@ from unspool.data.read.columns import known
 from unspool.data.read.conll import Conll, conll_format, looks_like_conll
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.schemes import B, E, I, S, tag_name
-from unspool.errors import DataError
+from unspool.errors import DataError, Option
 from unspool.tasks.plan import documents, input_plan
 from unspool.text.words import TokenSpan, solid, token_spans
 
@@ -47,7 +47,7 @@ def plan_tags(
             raise DataError(
                 f"was read as {data.format}, which holds no tags",
                 where=table.path,
-                remedy="give CoNLL columns or JSON lines, or leave out --format",
+                remedy=("give CoNLL columns or JSON lines, or leave out ", Option("format")),
             )
         if data.format != "auto" or not (outputs or looks_like_conll(file, data)):
             return input_plan("tag", table, data)
@@ -75,7 +75,7 @@ def _columns(table: Table, data: DataConfig, *, outputs: bool) -> Plan:
         raise DataError(
             f"the words and the tags are the same column {words.name}",
             where=where,
-            remedy="name two different columns with --text and --label",
+            remedy=("name two different columns with ", Option("text", "label")),
         )
     summary += f", tags in {tags.name} -> tag"
     return Plan("tag", table, {"words": words, "tags": tags}, FIT, summary)
@@ -112,8 +112,11 @@ def _fields(table: Table, data: DataConfig, *, named: bool, outputs: bool) -> Pl
     raise DataError(
         f"no fields of words and tags among {', '.join(c.name for c in table.columns) or 'none'}",
         where=table.where(table.reader.first_line),
-        remedy='write {"tokens": [...], "tags": [...]} or {"text": ..., "spans": [...]}, or name'
-        " the fields with --text and --label",
+        remedy=(
+            'write {"tokens": [...], "tags": [...]} or {"text": ..., "spans": [...]},',
+            " or name the fields with ",
+            Option("text", "label"),
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from unspool.config.numbers import check_numbers
-from unspool.errors import ConfigError, RunError, choose
+from unspool.errors import ConfigError, Option, RunError, Setting, choose
 from unspool.io.files import AGAIN, read_json, write_json
 from unspool.io.files import in_run as exists
 from unspool.tasks.answer import Answer
@@ -48,7 +48,7 @@ class Transcribing:
         if not 1 <= self.nbest <= self.beam:
             raise ConfigError(
                 f"a beam of {self.beam} cannot give {self.nbest} texts",
-                remedy="give --beam as large as --nbest",
+                remedy=("give ", Option("beam"), " as large as ", Option("nbest")),
             )
 
     @property
@@ -79,19 +79,19 @@ def chosen_decoder(objective: Objective, options: Transcribing) -> Objective:
         raise ConfigError(
             f"the model was trained with objective={objective}",
             got=f"decoder={found}",
-            remedy="leave it out, or train with --set objective=hybrid",
+            remedy=("leave it out, or train with ", Setting(objective="hybrid")),
         )
     if found == "hybrid" and (options.lm is not None or options.bonus):
         raise ConfigError(
             "a language model and a bonus are for the search of CTC, or of attention",
             got="decoder=hybrid",
-            remedy="give --decoder ctc or --decoder attention, too",
+            remedy=("give ", Option(decoder="ctc"), " or ", Option(decoder="attention"), ", too"),
         )
     if found == "attention" and options.bonus and options.lm is None:
         raise ConfigError(
             "a bonus for each token is for the search of CTC, or for a language model",
             got="decoder=attention",
-            remedy="give --lm, too, or leave it out",
+            remedy=("give ", Option("lm"), ", too, or leave it out"),
         )
     return found
 

@@ -9,7 +9,7 @@ from unspool.data.corpus import Corpus, Fields
 from unspool.data.fields.text import TextField
 from unspool.data.fields.tokens import TokenBatch
 from unspool.data.part import Part
-from unspool.errors import DataError
+from unspool.errors import DataError, Option, Setting
 from unspool.nn.ctc import steps_needed
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import UNK_ID
@@ -46,7 +46,7 @@ def leave_out_long_texts(corpus: Corpus, *, stride: int) -> None:
         corpus.parts[name] = part.select(np.flatnonzero(needed <= there))
         corpus.notes.append(
             f"{len(short):,} recordings left out of training, as their texts are longer than"
-            f" their steps (--set patch= or hop= for more): {listed}{more}"
+            f" their steps ({Setting('patch')} or hop= for more): {listed}{more}"
         )
 
 
@@ -62,7 +62,7 @@ def refuse_unknown(part: Part, text: str, tokenizer: Tokenizer) -> None:
         f"{int((counts > 0).sum()):,} texts hold what the model to start from cannot write",
         where=part.where(row),
         got=new,
-        remedy="spell it otherwise, or train anew without --from",
+        remedy=("spell it otherwise, or train anew without ", Option("start")),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option, Setting
 from unspool.nn.models.language_model import LanguageModel, NextTokenModel
 from unspool.nn.network import map_state
 from unspool.text.tokenizers import Tokenizer
@@ -30,7 +30,7 @@ class LanguageScores:
         task, model = run.task, run.model
         if not isinstance(model, NextTokenModel):
             raise ConfigError(
-                "a language model is a run of --task generate",
+                ("a language model is a run of ", Option(task="generate")),
                 where=getattr(run, "path", None),
                 got=f"a {task.name} model",
                 remedy="train one on texts like those that are spoken",
@@ -40,7 +40,7 @@ class LanguageScores:
             raise ConfigError(
                 f"the language model writes by {own.kind}, and the transcriber by {tokens.kind}",
                 where=getattr(run, "path", None),
-                remedy=f"train one with --set kind={tokens.kind}",
+                remedy=("train one with ", Setting(kind=tokens.kind)),
             )
         self.model = model.eval()
         index, first = own.vocab.index, len(tokens.vocab.specials)

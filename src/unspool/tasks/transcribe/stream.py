@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.field import Chunk
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 from unspool.nn.cells import pack_steps, packed_steps
 from unspool.nn.ctc import BLANK
 from unspool.nn.models.transcriber import Transcriber
@@ -100,7 +100,7 @@ class TranscribeStream(Stream):
                 "a stream is transcribed by the best path: other searches choose a text once all"
                 " has come",
                 got=options.described(options.decoder or "ctc"),
-                remedy="leave --beam, --lm, --bonus and --decoder out, or transcribe a whole file",
+                remedy=("leave out ", Option("beam", "lm", "bonus", "decoder"), " here"),
             )
         self.task, self.model, self.packed = task, model, pack_steps(model)
         self.forbidden = list(special_tokens(task.target_tokenizer))

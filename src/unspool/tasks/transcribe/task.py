@@ -25,7 +25,7 @@ from unspool.data.fields.vectors import VectorField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
 from unspool.data.store.columns import Progress
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Option
 from unspool.nn.ctc import ctc_losses
 from unspool.nn.encoder import Encoded
 from unspool.nn.inputs import SpecAugment
@@ -161,7 +161,7 @@ class Transcribe(Task):
             raise ConfigError(
                 "transcribe reads vectors over time, such as sound",
                 got="input=text",
-                remedy="use --task translate for texts",
+                remedy=("use ", Option(task="translate"), " for texts"),
             )
         if config.data.max_length:
             raise ConfigError(

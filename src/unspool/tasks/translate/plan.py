@@ -22,11 +22,11 @@ from unspool.data.read.columns import (
     plain,
 )
 from unspool.data.read.reader import SAMPLE
-from unspool.errors import DataError
+from unspool.errors import DataError, Option, Setting
 from unspool.tasks.plan import TEXTS, input_plan
 
 FIT = 2
-REMEDY = "name them with --source and --target, or give two files as a.en,a.de"
+REMEDY = ("name them with ", Option("source", "target"), ", or give two files as a.en,a.de")
 NAMES = KNOWN_NAMES | LANGUAGES | {*SOURCE_NAMES, *TARGET_NAMES}
 
 
@@ -83,9 +83,11 @@ def plan_pairs(
     settings = {}
     if source.profile.is_single_words or target.profile.is_single_words:
         settings = {"tokenizer.kind": "char"}
-        summary += ", by characters, as they are single words (--set kind=bpe for byte pairs)"
+        summary += (
+            f", by characters, as they are single words ({Setting(kind='bpe')} for byte pairs)"
+        )
     if alike:
-        summary += " (--task generate reads one column)"
+        summary += f" ({Option(task='generate')} reads one column)"
     columns = {"source": source, "target": target}
     convert = TEXTS if table.typed else None
     return Plan(task, table, columns, FIT, summary, convert, settings)
@@ -144,7 +146,7 @@ def _choose(table: Table, data: DataConfig, pair: tuple[int, int] | None) -> tup
         raise DataError(
             "the source and the target are the same column",
             where=where,
-            remedy="name two different columns with --source and --target",
+            remedy=("name two different columns with ", Option("source", "target")),
         )
     return source, target
 
