@@ -141,7 +141,7 @@ def test_evaluate_on_a_file_without_labels(file, classifier, refused) -> None:
          "`unspool settings`"]),
         (["--set", "train.epoch=3"], ["Did you mean 'train.epochs'"]),
         (["--set", "epochs=many"], ["--set: train.epochs: input should be a valid integer",
-         "got 'many'", "It means: passes over the training data"]),
+         "got 'many'", "It means: maximum number of passes over the training data"]),
         (["--set", "dropout=1.5"], ["model.dropout: input should be less than 1; got '1.5'"]),
         (["--set", "lr=nan"], ["train.lr", "got 'nan'"]),
         (["--set", "lr=inf"], ["train.lr", "got 'inf'"]),

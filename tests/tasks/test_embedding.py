@@ -154,7 +154,7 @@ def test_the_vocabulary_is_extended_up_to_its_limit(file, tmp_path) -> None:
 
 
 def test_occurrences_are_counted_in_stretches(monkeypatch) -> None:
-    monkeypatch.setattr("unspool.tasks.input_layers.STRETCH", 3)
+    monkeypatch.setattr("unspool.tasks.embedding.STRETCH", 3)
     ids = np.array([1, 2, 2, 3, 1], np.uint8)
     raw = Ragged(ids, np.array([1]), np.array([4]))
     tokens = Tokens(raw, remap=np.array([0, 5, 6, 7]))

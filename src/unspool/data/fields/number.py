@@ -83,7 +83,10 @@ def parse(value: Any, where: Callable[[int], str], row: int) -> float:
             "the value is no number",
             where=where(row),
             got=value,
-            remedy=("write it like 1.5, or name another column with ", Option("label")),
+            remedy=(
+                "write it with a point, as in 1.5, or name another column with ",
+                Option("label"),
+            ),
         )
     return number
 
