@@ -35,6 +35,7 @@ from unspool.data.store.ragged import Ragged
 from unspool.data.streams import WindowBatches
 from unspool.nn.models.language_model import NextTokenModel
 from unspool.tasks.planner import open_plan
+from unspool.tasks.task import encode_plan
 from unspool.training.machine import resolve_precision
 
 LAYERS, HEADS, WIDTH, CONTEXT, BATCH, STEPS = 4, 4, 128, 64, 12, 2000
@@ -125,7 +126,7 @@ def unspool(text: Path, folder: Path, steps: int, threads: int, precision: str) 
 
 def loss(run: Run, text: Path) -> float:
     """Of the last tenth of the text, as nanoGPT estimates it."""
-    part, _ = run.task.encode(open_plan(text, run.config.data, task="generate"))
+    part, _ = encode_plan(run.task, open_plan(text, run.config.data, task="generate"))
     assert isinstance(run.model, NextTokenModel)
     tokens = part["text"]
     size = int(tokens.sizes[0])

@@ -34,6 +34,7 @@ from torch.nn import functional as F
 import unspool
 from rows import DATA, size
 from unspool.tasks.metrics import bootstrap_mean
+from unspool.tasks.task import encode_plan
 
 MODELS = ("bilstm", "bigru", "lstm", "cnn", "transformer", "linear", "torch")
 TESTED = {25, 26, 27, 28, 29, 30}  # subjects of the activities
@@ -124,7 +125,7 @@ def plain_torch(run: unspool.api.run.Run, test: Path) -> tuple[np.ndarray, float
     settings are those of a run."""
     config, task = run.config, run.task
     train, valid = run.parts["train"], run.parts["valid"]
-    tested, _ = task.encode(unspool.tasks.planner.open_plan(test, config.data, task.name))
+    tested, _ = encode_plan(task, unspool.tasks.planner.open_plan(test, config.data, task.name))
     torch.manual_seed(config.train.seed)
     model = PlainLSTM(
         task.input_field.size, len(task.labels), config.model.embedding, config.model.hidden,

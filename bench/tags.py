@@ -103,12 +103,12 @@ def measure(name: str) -> dict[str, Any]:
             valid=None if row.valid is None else DATA / row.valid, **settings,
         )  # fmt: skip
         report = run.report
-        figure = with_interval(run.task.metric, report)
-        if "accuracy_unknown" in report.metrics and run.task.metric == "accuracy":
+        figure = with_interval(run.task.metric.name, report)
+        if "accuracy_unknown" in report.metrics and run.task.metric.name == "accuracy":
             figure += f", {report.metrics['accuracy_unknown']:.4f} of unknown words"
         return {
             "model": row.model,
-            "value": {run.task.metric: report.metrics[run.task.metric]},
+            "value": {run.task.metric.name: report.metrics[run.task.metric.name]},
             "figure": figure,
             "parameters": size(run),
             "seconds": time.perf_counter() - started,

@@ -19,7 +19,7 @@ from unspool.data.store.ragged import Ragged
 from unspool.tasks import TASKS
 from unspool.tasks.planner import open_plan
 from unspool.tasks.settings import read_settings
-from unspool.tasks.task import Task
+from unspool.tasks.task import Task, encode_plan
 from unspool.text.tokenizers import CharTokenizer, Tokenizer
 
 
@@ -77,7 +77,7 @@ class Loaded:
     def encode(self, path: object, **data: Any) -> tuple[Part, list[str]]:
         """Another file, for an evaluation."""
         settings = self.config.data.model_copy(update=data)
-        return self.task.encode(open_plan(str(path), settings, self.config.task))
+        return encode_plan(self.task, open_plan(str(path), settings, self.config.task))
 
 
 def load_data(

@@ -82,7 +82,7 @@ def test_the_report_is_there_after_load(name, request) -> None:
     assert run.report_part == content["part"]
     assert run.report.metrics == content["metrics"]
     low, high = run.report.interval
-    assert low <= run.report.metrics[run.task.metric] <= high
+    assert low <= run.report.metrics[run.task.metric.name] <= high
     assert repr(run.report).splitlines()[0] in (folder / "README.md").read_text()
     assert run.report.to_json()["task"] == run.task.name
 

@@ -36,6 +36,7 @@ from unspool.insight.trace import trace
 from unspool.nn.taps import record, taps
 from unspool.tasks import TASKS
 from unspool.tasks.planner import open_inputs
+from unspool.tasks.task import fits_directly
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ def answers(made: Made, items: list[Any], model: torch.nn.Module | None = None) 
 
 def test_every_model_is_here() -> None:
     assert {case.task for case in CASES} == set(TASKS)
-    reading = {name for name, kind in TASKS.items() if kind.reads_contextual}
+    reading = {name for name, kind in TASKS.items() if kind.transfer.reads_contextual}
     assert {case.task for case in CASES if case.from_elmo} == reading
     for name, kind in TASKS.items():
         found = {case.model for case in CASES if case.task == name}
@@ -142,7 +143,7 @@ def test_the_summary_adds_up(made) -> None:
 def test_looking_answers(made) -> None:
     task, model, _ = made
     item = made.items()[2]
-    if task.at_once:
+    if fits_directly(task):
         with pytest.raises(ConfigError, match="no steps to look at"):
             task.reading(model, item)
         return

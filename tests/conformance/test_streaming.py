@@ -30,7 +30,7 @@ from unspool.errors import ConfigError, DataError
 from unspool.nn.cells import CELLS
 from unspool.nn.pooling import POOLINGS
 from unspool.tasks.forecast.stream import from_step
-from unspool.tasks.streaming import Stream, streaming_unsupported_reason
+from unspool.tasks.streaming import Stream, open_stream, streaming_unsupported_reason
 
 POOLED = [
     Case("classify", "gru", of_series("classify", {"pooling": pooling}))
@@ -113,10 +113,10 @@ def test_a_stream_is_the_whole(case, folder) -> None:
     made = make(case, folder)
     if not can(made):
         with pytest.raises(ConfigError, match="the model cannot be read step by step: "):
-            made.task.stream(made.model)
+            open_stream(made.task, made.model)
         return
     check = follows_text if isinstance(made.task.input_field, TextStream) else follows
-    stream = made.task.stream(made.model)
+    stream = open_stream(made.task, made.model)
     if made.task.input_field.kind == "audio":
         for sound, rate in sounds()[::3]:
             for size in (97, 1000):
@@ -213,7 +213,7 @@ def follows_text(made: Made, stream: Stream, item: str, sizes: list[int]) -> Non
 def test_a_state_can_be_kept_and_set(task, folder) -> None:
     made = make(Case(task, "lstm", of_series(task, {})), folder)
     own = next(own for own in recordings() if len(own) > 8)
-    stream, other = made.task.stream(made.model), made.task.stream(made.model)
+    stream, other = open_stream(made.task, made.model), open_stream(made.task, made.model)
     stream.push(cut(own, 0, 4))
     kept = stream.state
     first = stream.push(cut(own, 4, 8))
@@ -224,7 +224,7 @@ def test_a_state_can_be_kept_and_set(task, folder) -> None:
 
 def test_the_state_does_not_grow(folder) -> None:
     made = make(Case("generate", "gru"), folder)
-    stream = made.task.stream(made.model)
+    stream = open_stream(made.task, made.model)
 
     def size() -> int:
         return sum(x.numel() for layer in stream.state.carried for cell in layer for x in cell)

@@ -181,7 +181,7 @@ def test_sentences_in_memory_as_from_a_file(tmp_path) -> None:
     path = tmp_path / "a.conll"
     path.write_text(columns(IOB2))
     corpus = load(path)
-    part, other = corpus.parts["train"], corpus.task.part(words=WORDS)
+    part, other = corpus.parts["train"], Part.of(corpus.task.fields, words=WORDS)
     for row in range(2):
         assert part["words"][row].tolist() == other["words"][row].tolist()
     one, two = (each.collate(np.arange(2))["words"] for each in (part, other))

@@ -31,7 +31,7 @@ def make(labels=("neg", "pos"), **settings) -> tuple[Task, Classifier, Part]:
     task = make_task(config, WordTokenizer(Vocab.of(WORDS)), labels)
     model = build_model(task).eval()
     assert isinstance(model, Classifier)
-    return task, model, task.part(text=TEXTS)
+    return task, model, Part.of(task.fields, text=TEXTS)
 
 
 def test_windows_are_distinct_and_counted() -> None:
@@ -96,7 +96,7 @@ def test_of_several_classes_the_one_that_gains_most() -> None:
 
 def test_a_place_outside_of_the_text_is_a_dot() -> None:
     task, model, _ = make(widths="4")
-    part = task.part(text=["bad"])
+    part = Part.of(task.fields, text=["bad"])
     table = top_ngrams(task, model, part)
     assert {n.text for f in table.features for n in f.ngrams} == {"· bad ··"}
     assert any("· bad ··" in line for line in table.lines())

@@ -13,6 +13,7 @@ from PIL import Image
 import unspool
 from pictures import CLASSES, shape, write_lines
 from unspool.config import DataConfig
+from unspool.data.part import Part
 from unspool.errors import DataError
 from unspool.nn.inputs import PAD, UNKNOWN
 from unspool.nn.taps import record
@@ -164,13 +165,15 @@ def test_images_without_captions_are_counted(run, home: Path) -> None:
 def test_rows_of_the_same_image_are_read_once(run, home: Path) -> None:
     """The loss of two captions together is that of each alone."""
     task, model = run.task, run.model.eval()
-    part = task.part(image=[home / "0.png", home / "1.png"], caption=[captions(0), captions(1)])
+    part = Part.of(
+        task.fields, image=[home / "0.png", home / "1.png"], caption=[captions(0), captions(1)]
+    )
     with torch.no_grad():
         both = task.loss(model, part.collate(np.arange(2)), None)
         total = 0.0
         for i in range(2):
             for text in captions(i):
-                own = task.part(image=[home / f"{i}.png"], caption=[[text]])
+                own = Part.of(task.fields, image=[home / f"{i}.png"], caption=[[text]])
                 step = task.loss(model, own.collate(np.arange(1)), None)
                 total += float(step.loss) * step.targets
     assert float(both.loss) * both.targets == pytest.approx(total, rel=1e-4)
@@ -187,7 +190,7 @@ def test_doubly_stochastic_attention(run, home: Path) -> None:
     assert first.tolist() == pytest.approx([0.5**2 + 0.5**2 + 1])
     model = run.config.model.model_copy(update={"doubly_stochastic": 1.0})
     task = type(run.task)(run.config.model_copy(update={"model": model}), run.task.fields)
-    part = task.part(image=[home / "0.png"], caption=[captions(0)])
+    part = Part.of(task.fields, image=[home / "0.png"], caption=[captions(0)])
     batch = part.collate(np.arange(1))
     plain, more = (own.loss(run.model, batch, None).loss for own in (run.task, task))
     assert float((more - plain).detach()) > 0
@@ -201,7 +204,7 @@ def test_word_dropout_hides_words_that_were_written(run, home: Path, monkeypatch
     """In training alone, and never <s>; what is to be written stays."""
     model = run.config.model.model_copy(update={"word_dropout": 0.5})
     task = type(run.task)(run.config.model_copy(update={"model": model}), run.task.fields)
-    part = task.part(image=[home / "0.png"] * 40, caption=[captions(0)] * 40)
+    part = Part.of(task.fields, image=[home / "0.png"] * 40, caption=[captions(0)] * 40)
     captions_of = part.collate(np.arange(40))["caption"]
     encoded = run.model.encoder(*part.collate(np.arange(40))["image"].inputs)
     read, own = [], run.model.decoder.read

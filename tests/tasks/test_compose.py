@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import unspool
 from unspool.cli.app import app
+from unspool.data.part import Part
 from unspool.data.read.music import Midi, as_piece
 from unspool.demos.chorale import write_chorales
 from unspool.errors import ConfigError, DataError
@@ -46,7 +47,7 @@ def test_the_nll_is_that_of_torch(run, data) -> None:
     sum over these."""
     task, model = run.task, run.model
     piece = as_piece([[60, 64], [60, 65], [59, 62], [60]], "x")
-    part = task.part(music=[piece])
+    part = Part.of(task.fields, music=[piece])
     report = task.evaluate(model, part)
     values = part.collate(np.arange(1))["music"].inputs[0]
     with torch.no_grad():
@@ -97,9 +98,9 @@ def test_transposed_music_is_the_same_music(run) -> None:
     """In training, targets and inputs alike are moved; a key at the edge of the piano is not."""
     task = run.task
     pieces = [as_piece([[60, 64], [62], []], "x"), as_piece([[21], [108], [21]], "x")]
-    values = task.part(music=pieces).collate(np.arange(2))["music"].inputs[0]
+    values = Part.of(task.fields, music=pieces).collate(np.arange(2))["music"].inputs[0]
     moved = task.music.transposed(values, torch.tensor([2, 0]))
-    wanted = task.part(music=[as_piece([[62, 66], [64], []], "x"), pieces[1]])
+    wanted = Part.of(task.fields, music=[as_piece([[62, 66], [64], []], "x"), pieces[1]])
     torch.testing.assert_close(moved, wanted.collate(np.arange(2))["music"].inputs[0])
     torch.manual_seed(1)
     found = {tuple(task.transposed(values)[0].flatten().tolist()) for _ in range(60)}

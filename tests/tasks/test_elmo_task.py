@@ -44,7 +44,7 @@ def make() -> tuple[ElmoTask, ElmoModel, Part]:
     assert isinstance(task, ElmoTask)
     model = build_model(task)
     assert isinstance(model, ElmoModel)
-    return task, model, task.part(text=["a b zebra c", "b"])
+    return task, model, Part.of(task.fields, text=["a b zebra c", "b"])
 
 
 def test_a_text_has_a_beginning_and_an_end() -> None:

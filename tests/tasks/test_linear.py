@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import FeatureUnion
 
 import unspool
+from unspool.data.part import Part
 from unspool.errors import ConfigError, RunError
 from unspool.tasks import TASKS
 from unspool.tasks.linear import Logistic, features, fit_linear, log_count_ratios
@@ -110,7 +111,7 @@ def test_a_loaded_model_answers_as_scikit_learn(task, run, table) -> None:
     loaded = unspool.load(run.path)
     made, parts = fitted(table, task, label={"classify": "label", "regress": "number"}[task])
     trials = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
-    metric, sign = made.metric, 1 if made.higher_is_better else -1
+    metric, sign = made.metric.name, 1 if made.metric.higher_is_better else -1
     best = max(trials, key=lambda t: (sign * t["metrics"][metric], -t["metrics"]["loss"]))
     union = vectorizer(made.features)
     if best["features"] == "n-grams of words":
@@ -146,7 +147,9 @@ def test_the_probabilities_of_the_fitted_object(classes, tmp_path) -> None:
     task.solver = lambda: solver
     fitting = fit_linear(task, {"train": parts["train"]})  # chosen inside, the last fit is kept
     valid = texts_of(parts["valid"])
-    theirs = solver.model.predict_proba(features(task.part(text=valid)["text"], task.features))
+    theirs = solver.model.predict_proba(
+        features(Part.of(task.fields, text=valid)["text"], task.features)
+    )
     run = unspool.train(path, model="linear", out=tmp_path / "run", threads=1, calibrate=False)
     from unspool.training.tensors import save_tensors
 
@@ -231,7 +234,7 @@ def test_several_labels_a_row(tmp_path) -> None:
     path.write_text("text,labels\n" + "\n".join(rows) + "\n")
     settings = {"multilabel": True, "label": "labels", "threads": 1}
     run = unspool.train(path, model="linear", out=tmp_path / "run", **settings)
-    assert run.task.metric == "micro_f1"
+    assert run.task.metric.name == "micro_f1"
     assert run.report.metrics["micro_f1"] > 0.9
     assert list(run.comparison.baselines) == ["majority"]
     (answer,) = unspool.load(run.path).predict("a superb film , warm and clever")

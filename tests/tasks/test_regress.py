@@ -171,7 +171,7 @@ def test_the_loss_chooses_the_metric(data, tmp_path) -> None:
         data, task="regress", label="price", loss="absolute", out=tmp_path / "run", max_steps=3,
         **SMALL,
     )  # fmt: skip
-    assert run.task.metric == "mae"
+    assert run.task.metric.name == "mae"
     assert run.report.metrics["loss"] == pytest.approx(
         run.report.metrics["mae"] / run.task.number.std[0]
     )

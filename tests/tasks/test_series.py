@@ -11,6 +11,7 @@ from unspool.api.settings import make_config, open_data
 from unspool.data.fields.series_values import STATISTICS, channel_statistics, find_steps, resample
 from unspool.data.fields.source import SeriesSource
 from unspool.data.fields.vectors import VectorField
+from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged, cut_windows
 from unspool.errors import ConfigError, DataError
 from unspool.tasks import TASKS
@@ -93,14 +94,14 @@ def test_windows_cover_every_step(size, stride) -> None:
 def test_answers_of_windows_are_merged(tmp_path) -> None:
     x, y = recordings()
     run = unspool.train(x, y, out=tmp_path / "run", window=6, stride=4, calibrate=False, **SMALL)
-    part = run.task.part(series=[x[0]])
+    part = Part.of(run.task.fields, series=[x[0]])
     windows = cut_windows(np.array([len(x[0])]), 6, 4)
     pieces = [x[0][a : a + n] for a, n in zip(windows.first, windows.lengths)]
     config = run.config.model_copy(
         update={"data": run.config.data.model_copy(update={"window": 0, "stride": 0})}
     )
     whole = TASKS["classify"](config, run.task.fields)
-    scores = whole.scores(run.model, whole.part(series=pieces), 2)
+    scores = whole.scores(run.model, Part.of(whole.fields, series=pieces), 2)
     mean = torch.from_numpy(scores).softmax(1).mean(0).numpy()
     np.testing.assert_allclose(
         np.exp(run.task.scores(run.model, part, 2)[0]), mean, rtol=1e-4, atol=1e-6

@@ -13,6 +13,7 @@ from unspool.api.run import Run
 from unspool.api.settings import make_config, refuse_unread_settings
 from unspool.api.train import train
 from unspool.config import DataConfig
+from unspool.data.part import Part
 from unspool.errors import ConfigError, DataError
 from unspool.search.decoding import Decoding
 from unspool.tasks.planner import open_plan
@@ -87,8 +88,10 @@ def test_unknown_words_are_copied_and_it_is_known_from_where(run: Run) -> None:
 def test_names_that_nobody_has_seen_are_learnt_to_be_copied(run: Run, mails: Path) -> None:
     """Source and target agree on the number of an unknown word, so its loss is that of copying."""
     held = [json.loads(line) for line in (mails.parent / "dev.jsonl").read_text().splitlines()]
-    part = run.task.part(
-        source=[row["body"] for row in held], target=[row["subject"] for row in held]
+    part = Part.of(
+        run.task.fields,
+        source=[row["body"] for row in held],
+        target=[row["subject"] for row in held],
     )
     batch = part.collate(np.arange(len(part)))
     names = batch["target"].copies[:, 3]  # <s> meeting with NAME </s>

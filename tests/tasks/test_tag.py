@@ -104,7 +104,7 @@ def test_plain_tags_have_an_accuracy(sentences, tmp_path) -> None:
         sentences, label="2", model="gru", characters="none", out=tmp_path / "run", **settings
     )
     assert isinstance(run.report, PlainReport)
-    assert run.task.metric == "accuracy"
+    assert run.task.metric.name == "accuracy"
     assert run.report.metrics["accuracy"] > 0.9
     (found,) = unspool.load(run.path).predict("Dora met Bern .")
     assert found.spans is None

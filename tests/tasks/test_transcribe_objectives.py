@@ -12,10 +12,11 @@ from torch.nn import functional as F
 
 import unspool
 from tones import RATE, tones, wav, write_texts
-from unspool.data.part import Batch
+from unspool.data.part import Batch, Part
 from unspool.errors import ConfigError
 from unspool.nn.ctc import log_probability
 from unspool.tasks.planner import open_plan
+from unspool.tasks.task import encode_plan
 from unspool.tasks.transcribe.answer import Transcribing
 from unspool.text.vocab import BEGIN_ID, END_ID
 
@@ -53,7 +54,7 @@ def new(tmp_path_factory) -> Path:
 
 
 def batch_of(run: unspool.Run, folder: Path) -> Batch:
-    part, _ = run.task.encode(open_plan(folder, run.config.data, "transcribe"))
+    part, _ = encode_plan(run.task, open_plan(folder, run.config.data, "transcribe"))
     return part.collate(np.arange(5))
 
 
@@ -102,7 +103,7 @@ def test_greedy_is_the_best_token_after_those_before(name, request, new) -> None
     """By whole targets, which know no search."""
     run = request.getfixturevalue(name)
     (answer,) = run.predict(new, Transcribing(beam=1, decoder="attention"))
-    part = run.task.part(audio=[run.task.input_field.recording(new, "item")])
+    part = Part.of(run.task.fields, audio=[run.task.input_field.recording(new, "item")])
     inputs = part.collate(np.array([0]))["audio"].inputs
     ids, p = [BEGIN_ID], []
     steps = int(run.model.steps(inputs[1])[0])
@@ -140,7 +141,7 @@ def test_texts_of_both_are_ranked_by_both(hybrid, new) -> None:
         for half in ("ctc", "attention")
         for own in hybrid.predict(new, replace(every, decoder=half))[0].candidates
     ]
-    part = task.part(audio=[task.input_field.recording(new, "item")])
+    part = Part.of(task.fields, audio=[task.input_field.recording(new, "item")])
     inputs = part.collate(np.array([0]))["audio"].inputs
     wanted = []
     for text in set(halves):
@@ -167,7 +168,7 @@ def test_a_language_model_beside_the_decoder(hybrid, new, tmp_path, model) -> No
         epochs=2, kind="char", layers=1, threads=1, batch=4, bptt=8,
         **({"heads": 2} if model == "transformer" else {}),
     )  # fmt: skip
-    part = hybrid.task.part(audio=[hybrid.task.input_field.recording(new, "item")])
+    part = Part.of(hybrid.task.fields, audio=[hybrid.task.input_field.recording(new, "item")])
     inputs = part.collate(np.array([0]))["audio"].inputs
     names, own = hybrid.task.target_tokenizer, language.task.tokenizer
     limit, weight, bonus = int(hybrid.model.steps(inputs[1])[0]), 0.7, 0.4

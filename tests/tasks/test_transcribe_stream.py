@@ -12,6 +12,7 @@ import unspool
 from small_tasks import small_settings
 from tones import RATE, tones, write_labels, write_texts
 from unspool.data.fields.audio_frames import FrameMaker, Framing, frames
+from unspool.data.part import Part
 from unspool.errors import ConfigError, DataError
 from unspool.tasks.transcribe.answer import GREEDY, Transcribing
 
@@ -83,7 +84,7 @@ def test_a_stream_is_the_whole(run, size, rate, monkeypatch) -> None:
     sound = tones(TEXT, 77, rate)[: rate * 4 // 5 + 13]
     (whole,) = run.predict((sound, rate), GREEDY)
     field = run.task.input_field
-    part = run.task.part(audio=[field.recording((sound, rate), "item")])
+    part = Part.of(run.task.fields, audio=[field.recording((sound, rate), "item")])
     with torch.inference_mode():
         wanted = run.model(*part.collate(np.array([0]))["audio"].inputs).log_p
     found = recorded(run, monkeypatch)

@@ -18,6 +18,7 @@ from unspool.errors import ConfigError
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.generate import Generation
 from unspool.tasks.planner import open_plan
+from unspool.tasks.task import encode_plan
 from unspool.tasks.translate.answer import encode, target_tensors
 from unspool.tasks.translate.task import MODELS, Translate
 
@@ -135,7 +136,7 @@ def _part(task: Translate, folder: Path, rng: random.Random):
     for side in ("en", "de"):
         lines = [" ".join(rng.choices(["red", "rot", "x"], k=rng.randint(1, 7))) for _ in range(6)]
         (folder / f"t.{side}").write_text("\n".join(lines) + "\n")
-    return task.encode(open_plan(f"{folder}/t.en,{folder}/t.de", DataConfig()))[0]
+    return encode_plan(task, open_plan(f"{folder}/t.en,{folder}/t.de", DataConfig()))[0]
 
 
 def test_tied_vectors_are_stored_once(small) -> None:

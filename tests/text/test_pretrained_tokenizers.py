@@ -13,6 +13,7 @@ from unspool.config import Config, DataConfig
 from unspool.errors import RunError
 from unspool.tasks.classify import Classify
 from unspool.tasks.planner import open_plan
+from unspool.tasks.task import encode_plan
 from unspool.text.subwords import read_pretrained_tokenizer
 from unspool.text.tokenizers import PretrainedTokenizer, Tokenizer
 
@@ -113,7 +114,7 @@ def test_a_corpus_keeps_the_frame_where_it_cuts(folders, tmp_path: Path) -> None
     corpus = Classify.load_corpus(config, {"train": plan}, fitted=tokenizer)
     task = Classify(config, corpus.fields)
     assert task.tokenizer is tokenizer
-    whole, _ = task.encode(plan)
+    whole, _ = encode_plan(task, plan)
     for part in [*corpus.parts.values(), whole]:
         for row in range(len(part)):
             text = "the cat sat on the mat" if part["label"].ids[row] == 1 else "the low mat"

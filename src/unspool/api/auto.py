@@ -34,6 +34,7 @@ from unspool.data.plan import Plan
 from unspool.errors import ConfigError, Option
 from unspool.io.files import write_json
 from unspool.tasks import TASKS
+from unspool.tasks.task import fits_directly
 from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder
 from unspool.training.signals import Interrupted
@@ -139,7 +140,9 @@ class Search:
         while waiting:
             name = next(iter(waiting))
             config = waiting.pop(name)
-            quick = TASKS[config.task](config, TASKS[config.task].make_fields(config)).at_once
+            quick = fits_directly(
+                TASKS[config.task](config, TASKS[config.task].make_fields(config))
+            )
             begun = (self.folder.path / "tried" / name).exists()
             if left < LEAST and not quick and not begun:
                 self.shown.note(f"— {name}: no time left")

@@ -16,6 +16,7 @@ from unspool.data.read.memory import source_of
 from unspool.data.store.columns import Progress
 from unspool.tasks import TASKS
 from unspool.tasks.planner import open_plan
+from unspool.tasks.task import row_noun
 
 WHOLE = 2**31  # tokens: the longest that max_length can be, so that nothing is cut
 
@@ -59,7 +60,7 @@ def check(
         kind.load_corpus(whole, plans, progress=progress),
         summary=plan.summary,
         task=plan.task,
-        unit=kind.row_noun(config),
+        unit=row_noun(kind, config),
         max_length=config.data.max_length,
         group=group,
         suspects=suspects,

@@ -20,6 +20,7 @@ from unspool.data.read.memory import source_of
 from unspool.errors import ConfigError, Option
 from unspool.io.files import write_atomic
 from unspool.tasks import TASKS
+from unspool.tasks.abilities import HasBaselines
 from unspool.training.fold_report import FoldsReport
 from unspool.training.folder import RunFolder
 from unspool.training.output_folder import claimed, refuse_run
@@ -157,7 +158,9 @@ def compare(
     }
     refuse_unread_settings(user_settings, config, list(configs.values()))
     first, table = configs[models[0]], Comparison()
-    simple = {value.model_name: value for value in TASKS[plan.task].baselines(first)}
+    kind = TASKS[plan.task]
+    baselines = kind.baselines(first) if isinstance(kind, HasBaselines) else list[Any]()
+    simple = {config.model_name: config for config in baselines}
     counts = {model: 1 if model in simple else seeds for model in [*simple, *models]}
     held_out = {"valid": valid, "test": test}
     sources = {name: source_of(value) for name, value in held_out.items() if value is not None}
@@ -184,7 +187,7 @@ def compare(
             if runs:
                 table.append(_row(model, runs))
             table.part = "folds" if in_folds else runs[0].report_part or "valid"
-            higher = TASKS[plan.task].higher_is_better
+            higher = TASKS[plan.task].metric.higher_is_better
             table.sort(key=lambda row: -row.value if higher else row.value)
             write_atomic(folder / "compare.csv", table.csv())
             write_atomic(folder / "compare.md", table.markdown())
@@ -197,10 +200,11 @@ def _row(model: str, runs: list[Run]) -> ComparisonRow:
         raise ConfigError("nothing is held out to compare on", remedy="set test_share=0.1")
     low, high = reports[0].interval_over(reports)
     ends = [run.counters for run in runs if run.counters is not None]
+    metric = runs[0].task.metric.name
     return ComparisonRow(
         model,
-        runs[0].task.metric,
-        float(np.mean([report.metrics[runs[0].task.metric] for report in reports])),
+        metric,
+        float(np.mean([report.metrics[metric] for report in reports])),
         low,
         high,
         len(runs),

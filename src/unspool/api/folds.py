@@ -25,6 +25,7 @@ from unspool.config import Config
 from unspool.config.resolve import changed
 from unspool.errors import Option, RunError
 from unspool.io.files import read_hashed, read_json, write_hashed, write_json
+from unspool.tasks.abilities import CalibratesFolds
 from unspool.tasks.calibration import Unseen
 from unspool.training.fold_report import Fold, FoldsReport, fold_of
 from unspool.training.folder import RunFolder
@@ -76,7 +77,8 @@ def finish(home: RunFolder, run: Run, number: int) -> None:
     assert report is not None
     if run.task.answer is not None:
         write_hashed(home.path / TABLE, predictions(run, number))
-    if (unseen := run.task.unseen(run.model, run.parts["test"])) is not None:
+    if isinstance(run.task, CalibratesFolds):
+        unseen = run.task.unseen(run.model, run.parts["test"])
         tensors = {
             "scores": torch.from_numpy(unseen.scores),
             "truth": torch.from_numpy(unseen.truth),
@@ -92,7 +94,7 @@ def finish(home: RunFolder, run: Run, number: int) -> None:
         seconds=0.0 if run.counters is None else run.counters.seconds,
         tokens=0 if run.counters is None else run.counters.tokens,
     )
-    write_json(home.path / RESULT, {"metric": run.task.metric, **result._asdict()})
+    write_json(home.path / RESULT, {"metric": run.task.metric.name, **result._asdict()})
 
 
 def unseen_rows(folder: Path, folds: int) -> list[Unseen]:

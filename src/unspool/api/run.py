@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,7 +22,10 @@ from unspool.data.read.memory import columns_of, is_table, listed, source_of
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, DataError
 from unspool.tasks import Answers, Report, Task
+from unspool.tasks.abilities import GeneratesText, GivesVectors, no_generation, no_vectors
 from unspool.tasks.planner import open_inputs, open_plan
+from unspool.tasks.streaming import open_stream
+from unspool.tasks.task import encode_plan, row_noun
 from unspool.training.folder import RunFolder, path_of
 from unspool.training.progress import read_log
 
@@ -107,7 +111,7 @@ class Run:
             note(plan.summary)
             if parts_note is not None:
                 note(parts_note + ("; the rows of test are scored" if "test" in parts else ""))
-        part, notes = self.task.encode(plan, progress)
+        part, notes = encode_plan(self.task, plan, progress)
         notes = [*notes, *self._trained_on(plan, part)]
         if note is not None:
             for line in notes:
@@ -128,7 +132,7 @@ class Run:
         seen = self.folder.seen(part)
         if seen is None:
             return [f"{very.format('model was trained')}; the figures {little}"] * ("train" in same)
-        count = f"{int(seen.sum()):,} of {len(part):,} {self.task.row_noun(self.config)}"
+        count = f"{int(seen.sum()):,} of {len(part):,} {row_noun(type(self.task), self.config)}"
         if seen.any() and "train" in same:
             return [f"{very.format('model was trained')}, on {count} of it; the figures {little}"]
         if seen.any():
@@ -161,7 +165,7 @@ class Run:
         options   as of `predict`
         """
         self._check(options)
-        return RunStream(self._call(self.task.stream, options))
+        return RunStream(self._call(partial(open_stream, self.task), options))
 
     def predict_lazily(self, items: Any, options: Any = None, **reading: Any) -> Iterator[Any]:
         """Like `predict`, one answer at a time, for input of any length."""
@@ -244,10 +248,14 @@ class Run:
         if not isinstance(prompt, str):
             raise not_a_text(prompt, "prompt")
         refuse_surrogates(prompt, "prompt")
+        if not isinstance(self.task, GeneratesText):
+            raise no_generation(self.task, self.path)
         return lazily(self._call(self.task.generate, prompt, options))
 
     def vectors(self, texts: str | Iterable[str]) -> list[WordsInContext]:
         """The words of each text with their contextual vectors; for an elmo run."""
+        if not isinstance(self.task, GivesVectors):
+            raise no_vectors(self.task, self.path)
         return list(self._call(self.task.vectors, checked(as_list(texts), self.task)))
 
     def _call(self, method: Callable[..., T], *arguments: Any) -> T:

@@ -13,6 +13,7 @@ from unspool.errors import ConfigError, Option, choose
 from unspool.insight.summary import ModelSummary, summary_of
 from unspool.nn.cells import CELLS, cell_options
 from unspool.tasks import TASKS, build_model
+from unspool.tasks.abilities import ChoosesModel
 from unspool.tasks.embedding import check_embedding, vector_settings
 from unspool.tasks.encoder import check_model
 from unspool.tasks.planner import Source, open_plan
@@ -128,7 +129,8 @@ def draft_config(
     from_file = read_toml(config_file) if config_file else {}
     from_file.pop("task", None)
     models = kind.models()
-    usual = kind.usual_model({**from_file, **settings})
+    chosen = {**from_file, **settings}
+    usual = kind.usual_model(chosen) if isinstance(kind, ChoosesModel) else kind.default_model
     if start is not None and start.model in models:
         usual = start.model
     name = model or str(from_file.pop("model", usual))

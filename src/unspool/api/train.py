@@ -26,6 +26,7 @@ from unspool.data.plan import Plan, split_name, split_plans
 from unspool.data.read.memory import source_of
 from unspool.errors import Command, ConfigError, Option, RunError
 from unspool.tasks import TASKS
+from unspool.tasks.abilities import CalibratesFolds, SearchesModels
 from unspool.tasks.planner import Source, open_plan, usual_columns
 from unspool.training.fold_report import FoldsReport
 from unspool.training.folder import RunFolder, path_of
@@ -147,8 +148,9 @@ def _auto(
     """The best of the models that the task names."""
     kind, seconds = TASKS[plan.task], seconds_of(budget)
     decided = {**plan.settings, **settings}
-    if not kind.candidates() or start is not None or {"folds", "data.folds"} & settings.keys():
-        able = [name for name, candidate in TASKS.items() if candidate.candidates()]
+    folds = {"folds", "data.folds"} & settings.keys()
+    if not isinstance(kind, SearchesModels) or start is not None or folds:
+        able = [name for name, task in TASKS.items() if isinstance(task, SearchesModels)]
         raise ConfigError(
             (Option(model="auto"), f" is for new models of {' and '.join(able)}, without folds"),
             got=f"task {plan.task}",
@@ -242,11 +244,11 @@ def _whole(
         run = resume_training(folder, plans, shown)
     else:
         run = start_training(folder, final, plans, start, shown)
-    report.calibration, notes = run.task.calibrate_folds(
-        unseen_rows(folder.path, config.data.folds)
-    )
-    for line in notes:
-        shown.note(line)
+    if isinstance(run.task, CalibratesFolds):
+        unseen = unseen_rows(folder.path, config.data.folds)
+        report.calibration, notes = run.task.calibrate_folds(unseen)
+        for line in notes:
+            shown.note(line)
     run.task.save(folder.path)
     write_report(run, report, "folds", report.baselines())
     return run

@@ -31,9 +31,16 @@ from unspool.insight.summary import summary_of
 from unspool.io.files import list_hash, write_atomic, write_json
 from unspool.io.pictures import save_picture
 from unspool.tasks import TASKS, Report, Task, build_model
+from unspool.tasks.abilities import (
+    Calibrates,
+    FitsDirectly,
+    HasBaselines,
+    HasFindings,
+)
 from unspool.tasks.embedding import extended, freeze_embedding, mix_report, place_vectors
 from unspool.tasks.examples import write_examples
 from unspool.tasks.linear import Fitting
+from unspool.tasks.task import fits_directly
 from unspool.training.card import BaselineComparison, model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
 from unspool.training.folder import RunFolder
@@ -59,7 +66,8 @@ def fit_baselines(
 ) -> dict[str, Report]:
     """Their reports on the part that is judged, by name; of a task that has none, nothing."""
     config = task.config
-    configs = [c for c in task.baselines(config) if c.model_name != config.model_name]
+    simple = task.baselines(config) if isinstance(task, HasBaselines) else []
+    configs = [c for c in simple if c.model_name != config.model_name]
     if not config.train.baseline or not configs:
         return {}
     rows = len(parts["train"])
@@ -74,8 +82,10 @@ def fit_baselines(
         corpus = TASKS[baseline.task].load_corpus(baseline, plans)
         assert all(np.array_equal(parts[name].rows, corpus.parts[name].rows) for name in parts)
         made = TASKS[baseline.task](baseline, corpus.fields)
+        assert isinstance(made, FitsDirectly)
         model = made.fit_model(corpus.parts).model.eval()
-        made.calibrate(model, corpus.parts.get("valid"))
+        if isinstance(made, Calibrates):
+            made.calibrate(model, corpus.parts.get("valid"))
         reports[baseline.model_name] = made.evaluate(model, corpus.parts[judged])
     return reports
 
@@ -106,7 +116,7 @@ def start_training(
     tune_process(threads)
     files = data_files(plans)
     task = kind(config, corpus.fields)
-    if task.at_once:
+    if fits_directly(task):
         folder.write_config(config, files, threads)
         return _fit(folder, task, corpus, plans, shown, rescue)
     model = _initial_model(task)
@@ -141,7 +151,7 @@ def resume_training(
     corpus = TASKS[config.task].load_corpus(config, plans, fitted=fitted, progress=shown.progress)
     tune_process(record["threads"])
     task = TASKS[config.task](config, corpus.fields)
-    if task.at_once:
+    if fits_directly(task):
         return _fit(folder, task, corpus, plans, shown, rescue)
     model = _initial_model(task)
     return _train(folder, task, model, corpus, plans, shown, resume=True, rescue=rescue)
@@ -229,6 +239,7 @@ def _fit(
     rescue: Path | None,
 ) -> Run:
     """Fit a model that is not trained by steps, and so has no checkpoints."""
+    assert isinstance(task, FitsDirectly)
     started = time.monotonic()
     with (
         spare_folder(rescue, folder, task, corpus.parts) as spare,
@@ -288,7 +299,7 @@ def report_run(
         shown.note(f"{name}: {value}")
     run = Run(folder, task, model)
     run.counters, run.parts = counters, corpus.parts
-    if not task.config.data.whole:  # its folds calibrate that
+    if isinstance(task, Calibrates) and not task.config.data.whole:  # its folds calibrate that
         for line in task.calibrate(run.model, corpus.parts.get("valid")):
             shown.note(line)
     task.save(folder.path)
@@ -317,7 +328,7 @@ def write_report(
             save_picture(figure, folder.path / f"{name}.png")
     layers, counters = summary_of(task, run.model).lines(), run.counters
     assert counters is not None
-    findings = task.findings(run.model)
+    findings = task.findings(run.model) if isinstance(task, HasFindings) else []
     card = model_card(folder, task, layers, counters, report, part, run.comparison, findings)
     write_atomic(folder.path / "README.md", card)
     if folder.metrics.exists():  # the mean of several models has no log

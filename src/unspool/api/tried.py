@@ -10,6 +10,7 @@ import numpy as np
 
 from unspool.api.run import Run
 from unspool.tasks import Report
+from unspool.tasks.task import fits_directly
 
 MOST_KEPT = 4
 
@@ -40,11 +41,11 @@ class TriedModel:
 
     @property
     def at_once(self) -> bool:
-        return self.runs[0].task.at_once
+        return fits_directly(self.runs[0].task)
 
     @property
     def rank(self) -> tuple[float, ...]:
-        return self.runs[0].task.rank(self.metrics)
+        return self.runs[0].task.metric.rank(self.metrics)
 
     def report(self) -> Report:
         """On the test part, by the mean of the runs; else on the rows that were held out."""
@@ -83,10 +84,10 @@ def best_mean(tried: list[TriedModel]) -> list[TriedModel]:
     rows are told apart by the loss, which depends on all of them."""
     task: Any = tried[0].runs[0].task
     chosen = [max(tried, key=lambda model: model.rank)]
-    best, loss = task.rank(mean_metrics(chosen))  # the loss with its sign changed
+    best, loss = task.metric.rank(mean_metrics(chosen))  # the loss with its sign changed
     while len(chosen) < MOST_KEPT:
         rest = [model for model in tried if model not in chosen]
-        ranks = [task.rank(mean_metrics([*chosen, model])) for model in rest]
+        ranks = [task.metric.rank(mean_metrics([*chosen, model])) for model in rest]
         near = [
             (gain, model)
             for (metric, gain), model in zip(ranks, rest)
@@ -118,7 +119,7 @@ def rows(tried: list[TriedModel], chosen: list[TriedModel]) -> list[dict[str, An
 
 
 def table(tried: list[TriedModel], chosen: list[TriedModel]) -> list[str]:
-    metric = tried[0].runs[0].task.metric
+    metric = tried[0].runs[0].task.metric.name
     width = max(len(model.name) for model in tried)
     where = "valid" if len(tried[0].runs) == 1 else "folds"
     lines = [f"{'tried':<{width}}  {where} {metric:>10}  seconds"]

@@ -102,6 +102,7 @@ def generate(
       unspool generate runs/chorales-lstm --temperature 0.7 --out new.mid --picture new.png
     """
     from unspool.cli.answers import check_ending, write_answers
+    from unspool.tasks.abilities import Continues, reads_file
 
     loaded = show.loaded(run)
     chosen = given(
@@ -113,15 +114,15 @@ def generate(
         bias=bias,
         seed=seed,
     )
-    options = task_options(loaded, chosen) if loaded.task.continues else None
-    if loaded.task.prompt_file:
+    options = task_options(loaded, chosen) if isinstance(loaded.task, Continues) else None
+    if reads_file(loaded.task):
         continue_file(loaded, prompt, options, out, png, as_json=as_json)
         return
     if png is not None:
         from unspool.cli.options import meant_for
         from unspool.tasks import TASKS
 
-        raise meant_for(loaded, "png", [task for task in TASKS.values() if task.prompt_file])
+        raise meant_for(loaded, "png", [task for task in TASKS.values() if reads_file(task)])
     prompt = readable(prompt, "--prompt")
     pieces = loaded.pieces(prompt, options)
     if as_json or out is not None:

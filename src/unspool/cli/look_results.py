@@ -113,6 +113,7 @@ def show_series(
     from unspool.insight.gallery import series_pictures
     from unspool.insight.saliency import explain
     from unspool.insight.trace import trace_reading
+    from unspool.tasks.abilities import LooksAhead
 
     field = run.task.input_field
     raw = first_recording(path, run.task)
@@ -123,7 +124,8 @@ def show_series(
     explanation = explain(reading, step=at, answer=answer, method=method)
     print_answer(traced, explanation, "steps", as_json=as_json)
     if album.folder is not None:
-        ahead = next(iter(run.task.predict(run.model, [item]))) if run.task.looks_ahead else None
+        forecasts = isinstance(run.task, LooksAhead)
+        ahead = next(iter(run.task.predict(run.model, [item]))) if forecasts else None
         album.add(kind_pictures(field, raw, item, reading, explanation, path))
         if explanation.parts is not None:
             parts = field.source.curve_values(explanation.parts)
@@ -242,7 +244,7 @@ def run_figures(run: Run, others: list[Run]) -> Iterable[tuple[str, Figure]]:
     logs = {str(each.path): each.metrics() for each in (run, *others)}
     path = run.path / "evaluation.json"
     evaluation = read_json(path) if path.exists() else None
-    return run_pictures(run.summary(), logs, metric=run.task.metric, evaluation=evaluation)
+    return run_pictures(run.summary(), logs, metric=run.task.metric.name, evaluation=evaluation)
 
 
 def open_page(

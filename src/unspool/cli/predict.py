@@ -130,6 +130,7 @@ def predict(
     loaded = show.loaded(run)
     from unspool.cli.answers import check_ending, write_answers
     from unspool.cli.predict_picture import drawing_first, picture_of, with_first
+    from unspool.tasks.abilities import OpensStream
 
     if following:
         from unspool.cli.follow import follow
@@ -143,7 +144,8 @@ def predict(
             as_json=as_json,
         )
         return
-    listening = texts == ["-"] and loaded.task.listens and loaded.task.input == "audio"
+    hears = isinstance(loaded.task, OpensStream) and loaded.task.input == "audio"
+    listening = hears and texts == ["-"]
     if pcm is not None and not listening:
         raise refused_pcm(loaded, pcm)
     if listening:

@@ -29,12 +29,14 @@ class AnswerPicture(NamedTuple):
 
 def picture_of(run: Run) -> AnswerPicture:
     """Pictures of the answers of a run."""
+    from unspool.tasks.abilities import LooksAhead
+
     task = run.task
     if "alignment" in option_names(task.options) and not task.reads_tokens:
         return AnswerPicture("attention of every word", attention)
     if "alignment" in option_names(task.options):
         return AnswerPicture("alignment", alignment)
-    if task.looks_ahead:
+    if isinstance(task, LooksAhead):
         return AnswerPicture("continuation", forecast)
     if hasattr(task.answer_view, "transcript"):
         return AnswerPicture("lattice", lattice)

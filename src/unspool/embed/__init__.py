@@ -19,6 +19,7 @@ from unspool.embed.elmo import train_contextual
 from unspool.embed.word2vec import Embedded, train_word2vec
 from unspool.errors import choose
 from unspool.tasks import TASKS
+from unspool.tasks.abilities import GivesVectors
 
 __all__ = ["METHODS", "Embedded", "embed"]
 
@@ -43,7 +44,7 @@ METHODS: dict[str, EmbeddingMethod] = {
     **{
         name: partial(train_contextual, task=name)
         for name, kind in TASKS.items()
-        if kind.contextual
+        if isinstance(kind, GivesVectors)
     },
 }
 

@@ -16,8 +16,9 @@ from unspool.data.part import Part
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, nearest
 from unspool.tasks import Task
+from unspool.tasks.abilities import GivesVectors, no_vectors
 from unspool.tasks.planner import open_plan
-from unspool.tasks.task import as_array, no_vectors
+from unspool.tasks.task import as_array
 
 AROUND = 5  # words to each side that are shown of an occurrence
 
@@ -96,7 +97,7 @@ def nearest_occurrences(
     layer    0 (the word by itself) to L; None: the top layer, which knows most of the context
     reading  overrides how the file is read: text=, format=, ...
     """
-    if not task.contextual:
+    if not isinstance(task, GivesVectors):
         raise no_vectors(task)
     settings = reading_changed(task.config, reading).data
     plan = open_plan(data, settings, task.name)

@@ -198,7 +198,9 @@ def rounded(values: np.ndarray) -> Any:
 
 def is_aside(path: str, task: Task) -> bool:
     """Whether a tap sees something else than the steps of the input."""
-    return ASIDE.match(path) is not None or path.startswith(task.ignored_taps or ("\0",))
+    return ASIDE.match(path) is not None or path.startswith(
+        task.answer_view.ignored_taps or ("\0",)
+    )
 
 
 def trace(task: Task, model: nn.Module, text: str | Sequence[str], *, top: int = TOP) -> Trace:

@@ -213,8 +213,8 @@ def training(subject: Subject, query: Query) -> dict[str, Any]:
     they are many, and whether it still grows."""
     records = read_log(subject.log)
     return {
-        "metric": f"valid_{subject.task.metric}",
-        "higher_is_better": subject.task.higher_is_better,
+        "metric": f"valid_{subject.task.metric.name}",
+        "higher_is_better": subject.task.metric.higher_is_better,
         "log": thinned(records, RECORDS),
         "records": len(records),
         "running": is_running(subject.path, subject.log),

@@ -22,6 +22,7 @@ from unspool.page.subject import Query, Subject
 from unspool.tasks.compose.answer import Composed
 from unspool.tasks.handwrite.answer import END, Handwritten
 from unspool.tasks.reading import Reading
+from unspool.tasks.task import fits_directly
 
 
 class Hidden(NamedTuple):
@@ -228,7 +229,7 @@ def shows_pixels(subject: Subject) -> bool:
         task.input_field.form.display.pixels
         and subject.model is not None
         and task.answer is not None
-        and not task.at_once
+        and not fits_directly(task)
     )
 
 

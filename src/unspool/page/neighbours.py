@@ -16,6 +16,7 @@ from unspool.errors import DataError, choose
 from unspool.nn.inputs import SharedEmbedding, TokenEmbedding
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.page.subject import Query, Subject
+from unspool.tasks.abilities import GivesVectors, WritesTokens
 from unspool.tasks.reading import CLS, is_marked
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import PAD, UNK, UNK_ID
@@ -78,7 +79,7 @@ def tables(subject: Subject) -> dict[str, VectorTable]:
     if isinstance(model, Seq2Seq) and not isinstance(embedding, SharedEmbedding):
         written = model.decoder.embedding
         assert isinstance(written, TokenEmbedding)
-        assert task.target_tokenizer is not None
+        assert isinstance(task, WritesTokens)
         by_side["written"] = VectorTable(task.target_tokenizer, _matrix(written))
     return by_side
 
@@ -96,7 +97,7 @@ def _matrix(embedding: TokenEmbedding | SharedEmbedding) -> np.ndarray:
 def neighbours(subject: Subject, query: Query) -> dict[str, Any]:
     by_side = tables(subject)
     if not by_side:
-        spelled = subject.task.contextual or subject.task.config.embedding.contextual
+        spelled = isinstance(subject.task, GivesVectors) or subject.task.config.embedding.contextual
         return {"none": SPELLED if spelled else ONE_HOT}
     side = choose("side", query["side"], by_side) if query["side"] else next(iter(by_side))
     table = by_side[side]

@@ -16,6 +16,7 @@ from unspool.errors import ConfigError, choose
 from unspool.insight.saliency import Saliency, explain
 from unspool.insight.trace import TOP, Recorded, choices, rounded, trace_reading
 from unspool.page.subject import Query, Subject
+from unspool.tasks.abilities import LooksAhead
 from unspool.tasks.forecast.conformal import COVERAGES
 from unspool.tasks.reading import Reading
 
@@ -135,7 +136,7 @@ def ahead(subject: Subject, query: Query) -> dict[str, Any]:
 
 def forecasting(subject: Subject) -> Any:
     """Its task, of which a continuation can be asked."""
-    if not subject.task.looks_ahead:
+    if not isinstance(subject.task, LooksAhead):
         raise ConfigError("the model continues no series", where=subject.path)
     return subject.task
 

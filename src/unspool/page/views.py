@@ -17,6 +17,8 @@ from unspool.nn.taps import taps
 from unspool.page.media import composes, draws, example_words, shows_pixels, writes
 from unspool.page.series import saved_steps
 from unspool.page.subject import Subject
+from unspool.tasks.abilities import LooksAhead
+from unspool.tasks.task import fits_directly
 
 Asked = tuple[str, dict[str, str]]  # the name of an answer, and its parameters
 
@@ -50,7 +52,9 @@ def layers_of(subject: Subject) -> list[dict[str, str]]:
 
 def is_recurrent(subject: Subject) -> bool:
     encoder: Any = getattr(subject.model, "encoder", None)
-    whole = not subject.task.ignored_taps  # what a network reads are the steps of the input
+    whole = (
+        not subject.task.answer_view.ignored_taps
+    )  # what a network reads are the steps of the input
     return whole and isinstance(getattr(encoder, "network", None), Recurrent)
 
 
@@ -68,7 +72,7 @@ def has_filters(subject: Subject) -> bool:
 
 
 def looks_ahead(subject: Subject) -> bool:
-    return subject.model is not None and subject.task.looks_ahead
+    return subject.model is not None and isinstance(subject.task, LooksAhead)
 
 
 def has_positions(subject: Subject) -> bool:
@@ -92,7 +96,7 @@ def asked_of(subject: Subject, text: str, *names: str) -> list[Asked]:
 def explains(subject: Subject) -> bool:
     """Not of a model that is fitted at once, such as a linear one: it has no steps."""
     task = subject.task
-    return subject.model is not None and task.answer is not None and not task.at_once
+    return subject.model is not None and task.answer is not None and not fits_directly(task)
 
 
 VIEWS: dict[str, View] = {

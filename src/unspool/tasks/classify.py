@@ -31,6 +31,7 @@ from unspool.tasks.document import CHUNK, DocumentTask
 from unspool.tasks.inputs import read_field, reads_text
 from unspool.tasks.label_plan import plan_labels
 from unspool.tasks.linear import NB_LINEAR, Logistic, baseline_config
+from unspool.tasks.metrics import Metric
 from unspool.tasks.multiclass import OneLabel, Prediction
 from unspool.tasks.multilabel import SeveralLabels
 from unspool.tasks.reading_answers import LabelView
@@ -51,13 +52,12 @@ class Classify(DocumentTask):
         ),
         documents=True,
     )
-    metric = "accuracy"
+    metric = Metric("accuracy")
     settings = declare(
         data="text_pair label multilabel label_separator missing",
         model="log_count_ratios pooling dense",
         train="label_smoothing class_weights oversample calibrate thresholds baseline",
     )
-    higher_is_better = True
     answer_view = LabelView
     answer: type[Answer] = Prediction
     constant = "majority"
@@ -144,9 +144,6 @@ class Classify(DocumentTask):
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.decision.metrics(*self.judged(model, part))
 
-    def rank(self, metrics: dict[str, float]) -> tuple[float, ...]:
-        return metrics[self.decision.ranked_by], -metrics["loss"]
-
     def evaluate(self, model: nn.Module, part: Part, options: None = None) -> Report:
         return self.report(*self.judged(model, part))
 
@@ -188,7 +185,7 @@ class Classify(DocumentTask):
         self, model: nn.Module, items: Iterable[Any], options: None = None
     ) -> Iterator[Answer]:
         for some in chunks(items, CHUNK):
-            part = self.part(**{self.input: some})
+            part = Part.of(self.fields, **{self.input: some})
             p = self.decision.probabilities(self.scores(model, part, len(self.labels)))
             for i, (item, row) in enumerate(zip(some, p)):
                 yield self.with_cut(

@@ -30,6 +30,7 @@ from unspool.tasks.calibration import (
     fit_temperature,
     pooled,
 )
+from unspool.tasks.metrics import Metric
 from unspool.tasks.reading import AnswerView
 from unspool.tasks.task import Report
 
@@ -44,8 +45,7 @@ class Decision(ABC):
     fitted       whether there is something to save
     """
 
-    metric: ClassVar[str]
-    ranked_by: ClassVar[str]  # what decides which weights are best
+    metric: ClassVar[Metric]
     answer: ClassVar[type[Answer]]
     answer_view: ClassVar[type[AnswerView]]  # how `look` shows the answer
 

@@ -51,7 +51,7 @@ from unspool.tasks.linear import (
 from unspool.tasks.reading import Reading
 from unspool.tasks.size import longest_document
 from unspool.tasks.streaming import StreamState
-from unspool.tasks.task import Report, Task, as_array, walk
+from unspool.tasks.task import Report, Task, Transfer, as_array, row_batches, walk
 
 A = TypeVar("A", bound=Answer)
 CHUNK = 4096  # documents predicted at once
@@ -87,8 +87,7 @@ class DocumentTask(Task):
 
     default_model = "bilstm"
     defaults: ClassVar[Mapping[str, Any]] = {"train.epochs": 0}
-    reads_contextual = True
-    fine_tunes = True
+    transfer = Transfer(reads_contextual=True, fine_tunes=True)
     constant: ClassVar[str]  # the name of the model whose answer is always the same
 
     @classmethod
@@ -136,6 +135,10 @@ class DocumentTask(Task):
     @classmethod
     def candidates(cls) -> list[str]:
         return ["bilstm", "cnn", "bigru", "transformer"]
+
+    @classmethod
+    def quick_candidates(cls, config: Config) -> list[Config]:
+        return []
 
     def members(self) -> list[DocumentTask]:
         """The tasks of the models of an ensemble."""
@@ -322,7 +325,7 @@ class DocumentTask(Task):
         return part if windows is None else part.in_windows(windows)
 
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
-        return self.row_batches(self.windowed(part), training=training)
+        return row_batches(self.config, self.windowed(part), training=training)
 
     def where(self, part: Part, batch: Any) -> str:
         return super().where(self.windowed(part), batch)

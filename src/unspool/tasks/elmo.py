@@ -24,12 +24,12 @@ from unspool.errors import Command, ConfigError
 from unspool.nn.elmo import Elmo, ElmoModel
 from unspool.nn.network import Network
 from unspool.tasks.embedding import elmo_options, example_words
-from unspool.tasks.metrics import bootstrap_mean, perplexity
+from unspool.tasks.metrics import Metric, bootstrap_mean, perplexity
 from unspool.tasks.plan import plan_documents
 from unspool.tasks.reading import AnswerView, InputView, longest, token_batch
 from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document
-from unspool.tasks.task import Report, Step, Task, as_array, chunks, walk
+from unspool.tasks.task import Report, Step, Task, as_array, chunks, row_batches, walk
 from unspool.text.vocab import BEGIN, BEGIN_ID, END, END_ID, PAD_ID, SENTENCE_SPECIALS
 
 CHUNK = 1024  # texts read at once
@@ -164,7 +164,7 @@ class NextWordView(AnswerView):
 class ElmoTask(Task):
     name = "elmo"
     roles = Roles(plan=plan_documents, guessed=False)
-    metric = "loss"
+    metric = Metric("loss", higher_is_better=False)
     settings = declare(
         model="character_embedding character_hidden projection highways", train="label_smoothing"
     )
@@ -176,10 +176,8 @@ class ElmoTask(Task):
         )
     }
     default_model = "elmo"
-    higher_is_better = False
     input_view = SpelledView
     answer_view = NextWordView
-    contextual = True
     usage = "unspool train DATA --from {run}"
     defaults: ClassVar[Mapping[str, Any]] = {
         "tokenizer.kind": "word",
@@ -216,7 +214,7 @@ class ElmoTask(Task):
     def batches(self, part: Part, *, training: bool, length: int | None = None) -> BucketBatches:
         """Texts are cut into pieces of `length` words (0: not at all), or as configured."""
         length = longest_document(self.config) if length is None else length
-        return self.row_batches(part.in_pieces(self.input, length), training=training)
+        return row_batches(self.config, part.in_pieces(self.input, length), training=training)
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, ElmoModel)
@@ -260,7 +258,7 @@ class ElmoTask(Task):
         for chunk in chunks(texts, CHUNK):
             words = [self.tokenizer.pieces(text) or [""] for text in chunk]
             found: list[Any] = [None] * len(chunk)
-            for batch, layers in self.read(model, self.part(text=chunk), length=0):
+            for batch, layers in self.read(model, Part.of(self.fields, text=chunk), length=0):
                 for i, row in enumerate(batch.rows.tolist()):
                     found[row] = WordsInContext(words[row], layers[:, i, : len(words[row])])
             yield from found

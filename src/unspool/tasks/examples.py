@@ -16,6 +16,7 @@ from unspool.data.fields.stream import TextStream
 from unspool.data.part import Part
 from unspool.errors import RunError, UserError
 from unspool.io.files import AGAIN, in_run, read_json, write_json
+from unspool.tasks.abilities import ChoosesExamples
 from unspool.text.vocab import UNK_ID
 
 if TYPE_CHECKING:
@@ -61,6 +62,18 @@ def choose_examples(task: Task, part: Part) -> list[Example]:
     return [*fresh.values(), *others][:KEPT]
 
 
+def row_example(task: Task, raw: Mapping[str, Any]) -> Example:
+    """A row to look at, from its raw values by field: the input, and the expected answer."""
+    truth = [plain(raw[name], ", ") for name in raw if task.fields[name].is_target]
+    return Example(plain(task.input_field.form.to_json(raw[task.input])), ", ".join(truth))
+
+
+def examples_of(task: Task, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
+    if isinstance(task, ChoosesExamples):
+        return task.examples_of(part, row, raw)
+    return [row_example(task, raw)]
+
+
 def _rows(task: Task, part: Part) -> list[Example]:
     if part.plan is None:
         return []
@@ -72,10 +85,10 @@ def _rows(task: Task, part: Part) -> list[Example]:
         if not task.reads_tokens:
             if not task.input_field.source.may_be_stored(raw[task.input]):
                 continue
-            some = task.examples_of(part, row, raw)
+            some = examples_of(task, part, row, raw)
             found += [own for own in some if 0 < stored_size(task, own).share <= 1]
             continue
-        own = task.example_of(part, row, raw)
+        (own,) = examples_of(task, part, row, raw)
         words = own.text.split()
         if len(words) > LONGEST:
             own = Example(" ".join(words[: WORDS[1]]))

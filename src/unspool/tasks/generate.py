@@ -39,14 +39,14 @@ from unspool.tasks.encoder import (
     transformer_options,
 )
 from unspool.tasks.generation_options import SamplingOptions
-from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
+from unspool.tasks.metrics import Metric, bits_per_character, bootstrap_mean, perplexity
 from unspool.tasks.next_tokens import next_tokens
 from unspool.tasks.plan import plan_whole_text
 from unspool.tasks.reading_answers import NextTokenView
 from unspool.tasks.reading_inputs import TokensView
 from unspool.tasks.roles import Roles
 from unspool.tasks.streaming import StreamState
-from unspool.tasks.task import Batches, Report, Step, Task, as_array, walk
+from unspool.tasks.task import Batches, Report, Step, Task, Transfer, as_array, walk
 from unspool.text.growing import GrowingText
 
 EXACT_TOKENS = (
@@ -171,17 +171,15 @@ class GenerateReport(Report):
 class Generate(Task):
     name = "generate"
     roles = Roles(plan=plan_whole_text, documents=True)
-    metric = "loss"
+    metric = Metric("loss", higher_is_better=False)
     settings = declare(model="tied", train="bptt label_smoothing")
     unread: ClassVar = {"any": declare(data="max_length", train="batch_tokens")}
     default_model = "lstm"
-    higher_is_better = False
     input_view = TokensView
     answer_view = NextTokenView
     answer = Continuation
-    continues = True
-    causal = True
-    fine_tunes = True
+    prompt = "text"
+    transfer = Transfer(causal=True, fine_tunes=True)
     options = Generation
     usage = 'unspool generate {run} --prompt "Once"'
     defaults: ClassVar[Mapping[str, Any]] = {

@@ -246,7 +246,7 @@ def fit_linear(task: DocumentTask, parts: Mapping[str, Part]) -> Fitting:
         note = f"{about(field, len(field))}, C = {USUAL:g}: too few rows to choose by"
         return Fitting(filled(task, weights), [], note)
     trials = try_all(task, train, x, judge)
-    best = max(trials, key=lambda trial: task.rank(trial.metrics))
+    best = max(trials, key=lambda trial: task.metric.rank(trial.metrics))
     weights = best.weights
     if len(judge.fitted) < len(train):
         weights = solver.solve(x[:, : best.size], train, every, best.strength)

@@ -22,6 +22,27 @@ RANKED = 1 << 26  # answers that a bootstrap of rankings weighs in all
 RESAMPLES = 16  # of a ranking at once
 
 
+class Metric(NamedTuple):
+    """The figure that a task is judged by, and what chooses between two validations.
+
+    name              in the metrics of a report
+    higher_is_better  or lower
+    ranked_by         another figure that decides which weights are best; None: this one
+    ties              figures that decide where that is equal; the loss comes last
+    """
+
+    name: str
+    higher_is_better: bool = True
+    ranked_by: str | None = None
+    ties: tuple[str, ...] = ()
+
+    def rank(self, metrics: dict[str, float]) -> tuple[float, ...]:
+        """The order of validations: larger is better."""
+        value = metrics[self.ranked_by or self.name]
+        ties = (metrics[name] for name in self.ties)
+        return value if self.higher_is_better else -value, *ties, -metrics["loss"]
+
+
 class ClassScore(NamedTuple):
     """How well one class is found: precision, recall, their harmonic mean, and its true count."""
 

@@ -16,7 +16,7 @@ from unspool.data.fields.label import LabelField, Labels
 from unspool.tasks.answer import Answer, empty, one_line
 from unspool.tasks.calibration import CalibrationReport, Quality, quality_of_one
 from unspool.tasks.decision import Decision, as_weights, balanced
-from unspool.tasks.metrics import class_scores, confusion_matrix, macro_f1, wilson_interval
+from unspool.tasks.metrics import Metric, class_scores, confusion_matrix, macro_f1, wilson_interval
 from unspool.tasks.reading_answers import LabelView
 from unspool.tasks.task import Report
 
@@ -138,7 +138,7 @@ def confusion_lines(confusion: np.ndarray, labels: list[str]) -> list[str]:
 class OneLabel(Decision):
     """p = softmax(z / T); the answer is the most probable label."""
 
-    metric = ranked_by = "accuracy"
+    metric = Metric("accuracy")
     answer = Prediction
     answer_view = LabelView
 

@@ -24,6 +24,7 @@ from unspool.tasks.decision import Decision, as_weights, balanced
 from unspool.tasks.metrics import (
     PROPORTIONS,
     THRESHOLD,
+    Metric,
     average_precision,
     average_precisions,
     best_threshold,
@@ -174,9 +175,8 @@ class SeveralLabels(Decision):
     separator    between the labels of an answer in a table
     """
 
-    metric = "micro_f1"
     # With the best thresholds, answering with every label has a high F1 before anything is learnt.
-    ranked_by = "macro_average_precision"
+    metric = Metric("micro_f1", ranked_by="macro_average_precision")
     answer = LabelsPrediction
     answer_view = LabelsView
 

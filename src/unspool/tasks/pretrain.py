@@ -25,15 +25,15 @@ from unspool.nn.masks import where_kept
 from unspool.nn.models.language_model import MaskedModel
 from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.encoder import build_encoder, check_learned_positions
-from unspool.tasks.examples import Example
-from unspool.tasks.metrics import bootstrap_mean, perplexity
+from unspool.tasks.examples import Example, row_example
+from unspool.tasks.metrics import Metric, bootstrap_mean, perplexity
 from unspool.tasks.plan import plan_documents
 from unspool.tasks.reading import AnswerText, longest, longest_token
 from unspool.tasks.reading_answers import NextTokenView
 from unspool.tasks.reading_inputs import TokensView
 from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document
-from unspool.tasks.task import Report, Step, Task, as_array, walk
+from unspool.tasks.task import Report, Step, Task, as_array, row_batches, walk
 from unspool.text.vocab import MASK, MASK_ID, MASK_SPECIALS
 
 TRANSFORMER: dict[str, Any] = {
@@ -174,10 +174,9 @@ class FillingView(NextTokenView):
 class Pretrain(Task):
     name = "pretrain"
     roles = Roles(plan=plan_documents, guessed=False)
-    metric = "loss"
+    metric = Metric("loss", higher_is_better=False)
     settings = declare(train="label_smoothing")
     default_model = "transformer"
-    higher_is_better = False
     input_view = MaskedView
     answer_view = FillingView
     answer = Filled
@@ -209,7 +208,7 @@ class Pretrain(Task):
     def batches(self, part: Part, *, training: bool) -> MaskedBatches:
         pieces = part.in_pieces(self.input, longest_document(self.config))
         return MaskedBatches(
-            self.row_batches(pieces, training=training),
+            row_batches(self.config, pieces, training=training),
             vocab=len(self.tokenizer.vocab),
             specials=len(self.tokenizer.vocab.specials),
             # Models that differ in their seed are judged by the same hidden tokens.
@@ -289,7 +288,7 @@ class Pretrain(Task):
         hidden = len(words) // 2
         return " ".join([*words[:hidden], MASK, *words[hidden + 1 :]])
 
-    def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
-        """One word of it is hidden."""
-        words = super().example_of(part, row, raw).text.split()
-        return Example(self.example(words), words[len(words) // 2])
+    def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
+        """Hide one word of the text."""
+        words = row_example(self, raw).text.split()
+        return [Example(self.example(words), words[len(words) // 2])]

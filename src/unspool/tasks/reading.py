@@ -154,6 +154,7 @@ class AnswerView(ABC):
     causal        whether a step sees only the tokens up to its own
     tokens        what a decoder writes or attends with, such as the tokens of a translation
     candidates    the best few translations
+    ignored_taps  beginnings of the taps that see no steps of the input
     copied        for each token of a translation by a model that copies: its position in the source
     """
 
@@ -161,6 +162,7 @@ class AnswerView(ABC):
     independent: ClassVar[bool] = False
     per_token: ClassVar[bool] = False
     causal: ClassVar[bool] = False
+    ignored_taps: ClassVar[tuple[str, ...]] = ()
     tokens: Sequence[str] = ()
     candidates: Sequence[Any] = ()
     copied: Sequence[Any] = ()

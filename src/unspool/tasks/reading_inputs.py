@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from unspool.data.part import Part
 from unspool.data.read.recording import Recording
 from unspool.data.store.ragged import Windows, cut_windows
 from unspool.nn.efficientnet import EncoderInput
@@ -33,7 +34,7 @@ class DocumentView(InputView):
 
     def __init__(self, task: Any, model: Any, text: str) -> None:
         tokenizer = task.tokenizer
-        ids = task.part(**{task.input: [text]})[task.input][0]
+        ids = Part.of(task.fields, **{task.input: [text]})[task.input][0]
         self.ids: np.ndarray = ids[: longest(model)]
         self.before = names_before(model.encoder)
         names = tokenizer.pieces(text) or [""]
@@ -77,7 +78,7 @@ class PairView(DocumentView):
     def __init__(self, task: Any, model: Any, text: Any) -> None:
         tokenizer, field = task.tokenizer, task.input_field
         pair = field.form.texts(text)
-        values = task.part(**{task.input: [pair]})[task.input]
+        values = Part.of(task.fields, **{task.input: [pair]})[task.input]
         ids, first = values[0], int(values.firsts[0])
         before, between, after = values.pair_frame
         a, b = (tokenizer.pieces(side)[:n] for side, n in zip(pair, values.kept[0]))

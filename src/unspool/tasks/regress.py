@@ -28,6 +28,7 @@ from unspool.tasks.inputs import read_field
 from unspool.tasks.label_plan import plan_numbers
 from unspool.tasks.linear import Ridge
 from unspool.tasks.metrics import (
+    Metric,
     percentile_interval,
     resampled_sums,
     spearman,
@@ -209,16 +210,16 @@ class RegressReport(Report):
 class Regress(DocumentTask):
     name = "regress"
     roles = Roles(target="number", plan=plan_numbers, documents=True)
-    metric = "rmse"
+    metric = Metric("rmse", higher_is_better=False)
     settings = declare(data="text_pair label missing", model="pooling dense", train="loss baseline")
-    higher_is_better = False
     answer_view = NumberView
     answer = Estimate
     constant = "mean"
 
     def __init__(self, config: Config, fields: Fields) -> None:
         super().__init__(config, fields)
-        self.metric = {"squared": "rmse", "absolute": "mae"}[config.train.loss]
+        if config.train.loss == "absolute":
+            self.metric = Metric("mae", higher_is_better=False)
 
     @property
     def number(self) -> NumberField:
@@ -271,18 +272,18 @@ class Regress(DocumentTask):
     def report(self, scores: np.ndarray, truth: np.ndarray) -> RegressReport:
         guess = self.number.restore(scores)
         loss = self.mean_loss(truth, guess)
-        return RegressReport(truth, guess, self.number, metric=self.metric, loss=loss)
+        return RegressReport(truth, guess, self.number, metric=self.metric.name, loss=loss)
 
     def mean_loss(self, truth: np.ndarray, guess: np.ndarray) -> float:
         """What training makes small."""
         wrong = (guess - truth) / self.number.std
-        return float((wrong**2 if self.metric == "rmse" else np.abs(wrong)).mean())
+        return float((wrong**2 if self.metric.name == "rmse" else np.abs(wrong)).mean())
 
     def predict(
         self, model: nn.Module, items: Iterable[Any], options: None = None
     ) -> Iterator[Estimate]:
         for some in chunks(items, CHUNK):
-            part = self.part(**{self.input: some})
+            part = Part.of(self.fields, **{self.input: some})
             for i, (item, row) in enumerate(zip(some, self.numbers(model, part))):
                 shown = self.input_field.form.shown(item)
                 answer = Estimate(shown, dict(zip(self.number.names, row.tolist())))

@@ -39,6 +39,7 @@ class Roles(NamedTuple):
     target     field that is learnt of images, sound, series and the like; None: these are not read
     plan       plans everything else
     lacking    raised where the user has named the task and there is no plan
+    default_input  kind of input, where the data do not say
 
     Where no task is named, `plan` is called for tables that meet all of these conditions:
 
@@ -53,6 +54,7 @@ class Roles(NamedTuple):
     target: Target | None = None
     plan: PlanHook | None = None
     lacking: Lacking | None = None
+    default_input: str = "text"
     guessed: bool = True
     documents: bool = False
     typed: bool = False

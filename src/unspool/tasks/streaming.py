@@ -1,6 +1,6 @@
 """A sequence that is read as it comes: a step or a chunk in, an answer out, the state carried.
 
-After any chunks the answers are those to the whole at once. A `Stream` is made by `Task.stream`;
+After any chunks the answers are those to the whole at once. A `Stream` is made by `open_stream`;
 `CarriedStream` is that of every model with a state, `HistoryStream` that of forecasts.
 """
 
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from unspool.data.fields.field import Chunk, Streamed
 from unspool.errors import ConfigError, DataError, Option, Setting
 from unspool.nn.cells import pack_steps, packed_steps
+from unspool.tasks.abilities import OpensStream
 from unspool.tasks.answer import Answer
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Stream(ABC):
 class CarriedStream(Stream):
     """A stream of a model that carries its own state. Its weights are packed once."""
 
-    def __init__(self, task: Task, model: nn.Module) -> None:
+    def __init__(self, task: Any, model: nn.Module) -> None:
         reason = streaming_unsupported_reason(task, model)
         if reason is not None:
             raise ConfigError(f"the model cannot be read step by step: {reason}", remedy=REMEDY)
@@ -110,6 +111,14 @@ class CarriedStream(Stream):
         self.state = StreamState(state.steps + chunk.steps, chunk.before, carried, last)
         answer = self.task.streamed(new, chunk, state, scores)
         return answer.of_cut(self.steps) if chunk.cut else answer
+
+
+def open_stream(task: Task, model: nn.Module, options: Any = None) -> Stream:
+    """A sequence that is read as it comes, with the answers that `predict` gives for the whole; a
+    ConfigError with the reason where the model cannot."""
+    return (
+        task.stream(model, options) if isinstance(task, OpensStream) else CarriedStream(task, model)
+    )
 
 
 def streaming_unsupported_reason(task: Task, model: nn.Module) -> str | None:

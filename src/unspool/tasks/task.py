@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
@@ -20,23 +21,21 @@ from torch import Tensor, nn
 from unspool.config import Config
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus, Fields, encode_table, fit_fields, load_corpus
-from unspool.data.fields.field import Chunk, Field
+from unspool.data.fields.field import Field
 from unspool.data.fields.label import NamesField
-from unspool.data.part import Batch, Part, moved
+from unspool.data.part import Part, moved
 from unspool.data.plan import Plan
 from unspool.data.split import HoldOut
-from unspool.data.store.columns import Progress, Stored
-from unspool.errors import Command, ConfigError, DataError, Option
+from unspool.data.store.columns import Progress
+from unspool.errors import ConfigError, DataError
+from unspool.tasks.abilities import EncodesTables, FitsDirectly, FitsFields
 from unspool.tasks.answer import Answer
-from unspool.tasks.calibration import FoldCalibration, Unseen
 from unspool.tasks.encoder import recurrent_models
-from unspool.tasks.examples import Example, plain
 from unspool.tasks.inputs import input_kind
-from unspool.tasks.metrics import bootstrap_ratio, widest
+from unspool.tasks.metrics import Metric, bootstrap_ratio, widest
 from unspool.tasks.reading import AnswerView, InputView, Reading, nothing
 from unspool.tasks.roles import Roles
 from unspool.tasks.size import refuse_large_model, refuse_long_row
-from unspool.tasks.streaming import CarriedStream, Stream, StreamState
 from unspool.text.tokenizers import Tokenizer
 
 T = TypeVar("T")
@@ -56,14 +55,6 @@ class Step(NamedTuple):
     targets: int  # how many predictions were made
     tokens: int  # how many real tokens were read
     carry: Any  # handed to the next batch of the same epoch (a language model's state)
-
-
-class WholeStart(NamedTuple):
-    """What another run of the task takes over from a model: the tokenizer of what it writes, and
-    the settings, besides those of the network, that its weights belong to."""
-
-    tokenizer: Tokenizer
-    fixed: dict[str, Any]
 
 
 class Report(ABC):
@@ -108,34 +99,44 @@ class Report(ABC):
         return f"<pre>{escape(repr(self))}</pre>"
 
 
+class RowInfo(NamedTuple):
+    """The rows of a task's data: what they are called, and how many a part has at most that is held
+    out of the training file."""
+
+    noun: str = "rows"
+    most_held_out: int | None = None
+
+
+class Transfer(NamedTuple):
+    """The models that a task may start from, and that may start from it.
+
+    causal            whether its tokens see only those before them
+    reads_contextual  whether it can read with the contextual vectors of an elmo model
+    fine_tunes        whether it can start from a model of `nn/pretrained`
+    """
+
+    causal: bool = False
+    reads_contextual: bool = False
+    fine_tunes: bool = False
+
+
 class Task(ABC):
     """One kind of learning problem, fitted to one corpus."""
 
     name: ClassVar[str]
     roles: ClassVar[Roles]  # what it reads and answers
-    metric: str  # what it is judged by; unless `rank` differs, it decides which weights are best
-    higher_is_better: ClassVar[bool]
+    metric: Metric  # what it is judged by
     default_model: ClassVar[str]
     answer_view: type[AnswerView]  # how `look` shows the answer to one input
     input_view: type[InputView] | None = None  # and the input; None: as its kind does
-    unit: ClassVar[str] = "rows"  # what a row of its data is called
-    most_held_out: ClassVar[int | None] = None  # rows of a part at most that no file was given for
+    rows: ClassVar[RowInfo] = RowInfo()
     defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from the schema's
-    default_input: ClassVar[str] = "text"  # kind of input, where the data do not say
     settings: ClassVar[frozenset[str]] = frozenset()  # settings that only some tasks read
     unread: ClassVar[Mapping[str, frozenset[str]]] = {}  # without effect, by input or "any"
     answer: type[Answer] | None = None  # what `predict` gives; None: nothing
     items: ClassVar[tuple[type, ...]] = (str,)  # what `predict` answers to
     options: ClassVar[type | None] = None  # a dataclass: the options of `predict`
-    continues: ClassVar[bool] = False  # whether `predict` continues items, as `generate` asks for
-    prompt_file: ClassVar[bool] = False  # whether what it continues is in a file
-    listens: ClassVar[bool] = False  # whether it answers while sound comes on standard input
-    looks_ahead: ClassVar[bool] = False  # whether it answers with the next steps of a series
-    ignored_taps: tuple[str, ...] = ()  # beginnings of taps that see no steps of the input
-    causal: ClassVar[bool] = False  # whether its tokens see only those before them
-    contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder
-    reads_contextual: ClassVar[bool] = False  # whether it can read with such vectors
-    fine_tunes: ClassVar[bool] = False  # whether it can start from a model of `nn/pretrained`
+    transfer: ClassVar[Transfer] = Transfer()
     usage: str = 'unspool predict {run} "some text"'  # for the model card
 
     def __init__(self, config: Config, fields: Fields) -> None:
@@ -150,13 +151,6 @@ class Task(ABC):
     @abstractmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
         """The fields that it reads and writes, by name, not fitted; what it reads comes first."""
-
-    @classmethod
-    def fit(
-        cls, fields: Fields, stored: Stored, rows: np.ndarray, where: str, progress: Progress | None
-    ) -> list[str]:
-        """Fit the fields to the training rows; returns notes."""
-        return fit_fields(fields, stored, rows, where, progress)
 
     @classmethod
     def invented(cls, config: Config, *, classes: int) -> Task:
@@ -176,33 +170,24 @@ class Task(ABC):
         progress: Progress | None = None,
     ) -> Corpus:
         """The data, split and with fitted fields. `fitted`, of a model to start from, is the
-        tokenizer of what it reads."""
+        tokenizer of what it reads, or writes."""
         fields = cls.make_fields(config)
         if fitted is not None:
-            cls.take_tokenizer(fields, fitted)
+            text: Any = next(field for field in fields.values() if hasattr(field, "tokenizer"))
+            text.tokenizer = fitted
         hold_out = HoldOut(
             valid=0.0 if "valid" in plans else config.data.valid_share,
             test=0.0 if "test" in plans else config.data.test_share,
             seed=config.data.split_seed,
-            most=cls.most_held_out,
+            most=cls.rows.most_held_out,
             folds=config.data.folds,
             fold=config.data.fold,
             fold_part=config.data.fold_part,
             group=config.data.group,
         )
-        unit = cls.row_noun(config)
-        return load_corpus(plans, fields, hold_out, unit=unit, fit=cls.fit, progress=progress)
-
-    @classmethod
-    def take_tokenizer(cls, fields: Fields, fitted: Tokenizer) -> None:
-        """Give the fields the tokenizer of a model to start from: it reads with it."""
-        first: Any = next(iter(fields.values()))
-        first.tokenizer = fitted
-
-    @classmethod
-    def row_noun(cls, config: Config) -> str:
-        """What rows of its data are called."""
-        return input_kind(config.data).rows or cls.unit
+        fit = cls.fit if isinstance(cls, FitsFields) else fit_fields
+        unit = row_noun(cls, config)
+        return load_corpus(plans, fields, hold_out, unit=unit, fit=fit, progress=progress)
 
     @property
     def input(self) -> str:
@@ -227,22 +212,12 @@ class Task(ABC):
         return self.input_field.fitted
 
     @property
-    def target_tokenizer(self) -> Tokenizer | None:
-        """The tokenizer of the output, where that is another text than the input."""
-        return None
-
-    @property
     def labels(self) -> list[str]:
         """The answers, of a task that has a fixed set of them."""
         for field in self.fields.values():
             if isinstance(field, NamesField) and field.names:
                 return field.names
         return []
-
-    @classmethod
-    def usual_model(cls, settings: Mapping[str, Any]) -> str:
-        """The name of the model where none is given."""
-        return cls.default_model
 
     @classmethod
     def recommended_settings(
@@ -266,71 +241,12 @@ class Task(ABC):
     def build(self) -> nn.Module:
         """A fresh model with its initial weights."""
 
-    @classmethod
-    def baselines(cls, config: Config) -> list[Config]:
-        """Configs of simple models to compare a result with, on the same data."""
-        return []
-
-    @classmethod
-    def quick_candidates(cls, config: Config) -> list[Config]:
-        """Configs of further simple models that --model auto tries, on the same data."""
-        return []
-
-    @classmethod
-    def candidates(cls) -> list[str]:
-        """The networks that --model auto tries; none where it does not apply."""
-        return []
-
-    @property
-    def at_once(self) -> bool:
-        """Whether `fit_model` makes its model, which is not trained by steps."""
-        return False
-
-    def fit_model(self, parts: Mapping[str, Part]) -> Any:
-        """The model, fitted at once, with the log of how it was chosen."""
-        raise NotImplementedError
-
-    def findings(self, model: nn.Module) -> list[str]:
-        """What can be read from its weights, for the model card."""
-        return []
-
     @abstractmethod
     def example_inputs(self) -> tuple[Any, ...]:
         """The smallest input that the model can read, for its summary."""
 
-    def encode(self, plan: Plan, progress: Progress | None = None) -> tuple[Part, list[str]]:
-        """A whole table as a part to evaluate on, and notes about it."""
-        for name, field in self.fields.items():
-            if not field.is_target and name not in plan.columns:
-                raise DataError(
-                    f"the model reads {name}, and the file was read as {', '.join(plan.columns)}",
-                    where=plan.table.name,
-                    remedy="give data like those that it was trained on",
-                )
-        return encode_table(plan, self.fields, progress)
-
-    def part(self, **raw: Sequence[Any]) -> Part:
-        """Raw values in memory, by field, as a part."""
-        return Part.of(self.fields, **raw)
-
     def batches(self, part: Any, *, training: bool) -> Batches:
-        return self.row_batches(part, training=training)
-
-    def row_batches(self, part: Part, *, training: bool, least: int = 64) -> BucketBatches:
-        """Rows of similar length together; where nothing is learnt, at least so many at once."""
-        train, longest = self.config.train, part.lengths.sum(1)
-        if len(part):
-            row = int(np.argmax(longest))
-            refuse_long_row(
-                self.config, int(longest[row]), lambda: part.where(row), training=training
-            )
-        return BucketBatches(
-            part,
-            size=train.batch if training else max(train.batch, least),
-            tokens=train.batch_tokens,
-            seed=train.seed,
-            shuffle=training,
-        )
+        return row_batches(self.config, part, training=training)
 
     @abstractmethod
     def loss(self, model: nn.Module, batch: Any, carry: Any) -> Step: ...
@@ -344,29 +260,10 @@ class Task(ABC):
     def validate(self, model: nn.Module, part: Any) -> dict[str, float]:
         """The figures of one validation while training; contains `metric` and `loss`."""
 
-    def rank(self, metrics: dict[str, float]) -> tuple[float, ...]:
-        """What decides between two validations, larger is better: the metric, then the loss."""
-        value = metrics[self.metric]
-        return (value if self.higher_is_better else -value, -metrics["loss"])
-
     @abstractmethod
     def evaluate(self, model: nn.Module, part: Any, options: Any = None) -> Report:
         """The full report on one part of the data; `options` as of `predict`, where the report is
         about answers."""
-
-    def calibrate(self, model: nn.Module, part: Part | None) -> list[str]:
-        """Once the weights are chosen: fit to the validation part how scores become answers; None
-        where nothing was held out. Returns notes."""
-        return []
-
-    def unseen(self, model: nn.Module, part: Part) -> Unseen | None:
-        """What a model gives for rows that it was not trained on; None where nothing is fitted to
-        such scores."""
-        return None
-
-    def calibrate_folds(self, folds: Sequence[Unseen]) -> FoldCalibration:
-        """As `calibrate`, of a model of all rows: from those of the folds."""
-        return FoldCalibration(None, [])
 
     @abstractmethod
     def predict(
@@ -378,51 +275,9 @@ class Task(ABC):
         options  an instance of the class `options`; None: its defaults
         """
 
-    def stream(self, model: nn.Module, options: Any = None) -> Stream:
-        """A sequence that is read as it comes, with the answers that `predict` gives for the whole;
-        a ConfigError with the reason where the model cannot."""
-        return CarriedStream(self, model)
-
-    def streamed(self, new: Any, chunk: Chunk, before: StreamState, scores: Tensor) -> Answer:
-        """The answer once a chunk of a stream was read.
-
-        new      what was pushed
-        before   the state before it
-        scores   what the model gives for it; where it has no steps, what it gave before
-        """
-        raise NotImplementedError
-
-    def generate(self, model: nn.Module, prompt: str, options: Any = None) -> Iterator[str]:
-        """The continuation of a prompt, piece by piece as it grows, of a language model."""
-        raise ConfigError(
-            "generate needs a language model",
-            got=f"a {self.name} model",
-            remedy=("train one with ", Option(task="generate")),
-        )
-
-    def vectors(self, model: nn.Module, texts: Iterable[str]) -> Iterator[Any]:
-        """The words of each text with their contextual vectors."""
-        raise no_vectors(self)
-
-    def read(
-        self, model: nn.Module, part: Part, *, length: int
-    ) -> Iterator[tuple[Batch, np.ndarray]]:
-        """Each batch of a part, cut into pieces of `length` words, and the contextual vectors
-        (1 + L, B, T, D) of its words."""
-        raise no_vectors(self)
-
     def example(self, words: list[str]) -> Any:
         """An item to begin with, made of some words of the data."""
         return " ".join(words)
-
-    def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
-        """A row to look at, from its raw values by field: what is read, and what is to be given."""
-        truth = [plain(raw[name], ", ") for name in raw if self.fields[name].is_target]
-        return Example(plain(self.input_field.form.to_json(raw[self.input])), ", ".join(truth))
-
-    def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
-        """As `example_of`, of a task for which a row has several."""
-        return [self.example_of(part, row, raw)]
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         """One input as the model reads it: what is recorded, and what is asked for reasons."""
@@ -432,11 +287,6 @@ class Task(ABC):
         view: Any = self.input_view or input_kind(self.config.data).input_view
         seen = view(self, model, item)
         return Reading(seen, self.answer_view(seen))
-
-    def whole_start(self) -> WholeStart | None:
-        """What a run of the same task takes over that starts from a model of this one, where that
-        is all of the model; None: the encoder alone."""
-        return None
 
     def save(self, folder: Path) -> None:
         """Write what is needed to predict besides the weights."""
@@ -449,6 +299,49 @@ class Task(ABC):
         for field in fields.values():
             field.load(folder)
         return cls(config, fields)
+
+
+def fits_directly(task: Any) -> bool:
+    """Whether the model of a run is fitted at once, without gradient steps."""
+    return isinstance(task, FitsDirectly) and task.at_once
+
+
+def row_noun(kind: type[Task], config: Config) -> str:
+    """The name of the rows of a task's data."""
+    return input_kind(config.data).rows or kind.rows.noun
+
+
+def encode_plan(task: Task, plan: Plan, progress: Progress | None = None) -> tuple[Part, list[str]]:
+    """A whole table as a part to evaluate on, and notes about it."""
+    encode = task.encode if isinstance(task, EncodesTables) else partial(encode_rows, task)
+    return encode(plan, progress)
+
+
+def encode_rows(task: Task, plan: Plan, progress: Progress | None = None) -> tuple[Part, list[str]]:
+    """The rows of a table, where no task does it otherwise."""
+    for name, field in task.fields.items():
+        if not field.is_target and name not in plan.columns:
+            raise DataError(
+                f"the model reads {name}, and the file was read as {', '.join(plan.columns)}",
+                where=plan.table.name,
+                remedy="give data like those that it was trained on",
+            )
+    return encode_table(plan, task.fields, progress)
+
+
+def row_batches(config: Config, part: Part, *, training: bool, least: int = 64) -> BucketBatches:
+    """RowInfo of similar length together; where nothing is learnt, at least `least` at once."""
+    train, longest = config.train, part.lengths.sum(1)
+    if len(part):
+        row = int(np.argmax(longest))
+        refuse_long_row(config, int(longest[row]), lambda: part.where(row), training=training)
+    return BucketBatches(
+        part,
+        size=train.batch if training else max(train.batch, least),
+        tokens=train.batch_tokens,
+        seed=train.seed,
+        shuffle=training,
+    )
 
 
 def walk(batches: Batches, model: nn.Module) -> Iterator[Any]:
@@ -480,14 +373,6 @@ def build_model(task: Task, *, training: bool = False) -> nn.Module:
             f"the model does not fit into memory with model.hidden={task.config.model.hidden}",
             remedy="set a smaller hidden, embedding, layers or vocab",
         ) from None
-
-
-def no_vectors(task: Task) -> ConfigError:
-    return ConfigError(
-        "contextual vectors come from an elmo model",
-        got=f"a {task.name} model",
-        remedy=("make one with `", Command("embed", "CORPUS", method="elmo"), "`"),
-    )
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -21,7 +21,7 @@ from unspool.io.files import hash_of
 from unspool.nn.encoder import Encoder
 from unspool.nn.pooling import MeanPooling
 from unspool.nn.pretrained import is_pretrained, read_pretrained
-from unspool.tasks import Task
+from unspool.tasks.abilities import GivesVectors
 from unspool.tasks.task import as_array, chunks
 from unspool.text.subwords import read_pretrained_tokenizer
 from unspool.text.tokenizers import Tokenizer
@@ -50,7 +50,7 @@ def open_vectors(path: str | Path, *, max_length: int) -> DocumentVectors:
         )
         return TokenMeans(tokenizer, model, min(max_length, model.options.length))
     task, trained = folder.load_model()
-    if task.contextual:
+    if isinstance(task, GivesVectors):
         return ContextualMeans(task, trained, max_length)
     encoder = getattr(trained, "encoder", None)
     if not isinstance(encoder, Encoder) or not task.reads_tokens or encoder.extra is not None:
@@ -94,7 +94,7 @@ class TokenMeans:
 class ContextualMeans:
     """The mean over words and layers of the contextual vectors of a task."""
 
-    def __init__(self, task: Task, model: nn.Module, max_length: int) -> None:
+    def __init__(self, task: Any, model: nn.Module, max_length: int) -> None:
         self.task, self.model, self.max_length = task, model, max_length
 
     def __call__(self, texts: list[str]) -> np.ndarray:

@@ -24,14 +24,14 @@ class BaselineComparison:
 
     def to_json(self) -> dict[str, Any]:
         """The metrics of the baselines."""
-        metric = self.task.metric
+        metric = self.task.metric.name
         return {
             name: {**report.metrics, f"{metric}_interval": list(report.interval)}
             for name, report in self.baselines.items()
         }
 
     def lines(self) -> list[str]:
-        metric, higher = self.task.metric, self.task.higher_is_better
+        metric, higher, *_ = self.task.metric
         reports = {self.task.config.model_name: self.report, **self.baselines}
         best = sorted(reports, key=lambda name: reports[name].metrics[metric], reverse=higher)
         width = max(map(len, ("with baselines", *reports)))

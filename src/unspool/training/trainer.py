@@ -200,7 +200,7 @@ class Trainer:
         if self.valid_part is not None:
             self.model.eval()
             metrics = self.task.validate(self.model, self.valid_part)
-            rank = list(self.task.rank(metrics))
+            rank = list(self.task.metric.rank(metrics))
             better = counters.best is None or rank > counters.best
             counters.best = rank if better else counters.best
             counters.stale = 0 if better else counters.stale + 1

@@ -22,6 +22,7 @@ from unspool.io.files import AGAIN, read_regular
 from unspool.nn.pretrained import is_pretrained, read_pretrained
 from unspool.nn.transformer import TransformerDecoder
 from unspool.tasks import TASKS, Task
+from unspool.tasks.abilities import GivesVectors, StartsWhole
 from unspool.tasks.embedding import EMBEDDING
 from unspool.text.subwords import read_pretrained_tokenizer
 from unspool.text.tokenizers import PretrainedTokenizer, Tokenizer
@@ -153,7 +154,9 @@ def start_from_pretrained(folder: Path) -> Start:
         sha256=_hash_of(sorted(folder.glob("model*.safetensors"))),
         causal=causal,
         tasks=tuple(
-            name for name, kind in TASKS.items() if kind.fine_tunes and kind.causal == causal
+            name
+            for name, kind in TASKS.items()
+            if kind.transfer.fine_tunes and kind.transfer.causal == causal
         ),
     )
 
@@ -161,7 +164,7 @@ def start_from_pretrained(folder: Path) -> Start:
 def start_from_run(folder: RunFolder) -> Start:
     task = folder.load_task()
     tensors = folder.read_weights().tensors
-    if task.contextual:
+    if isinstance(task, GivesVectors):
         return Start(
             path=folder.path.resolve(),
             model=task.config.model_name,
@@ -173,9 +176,10 @@ def start_from_run(folder: RunFolder) -> Start:
                 if name.startswith(ENCODER)
             },
             sha256=_hash_of([folder.weights]),
-            tasks=tuple(name for name, kind in TASKS.items() if kind.reads_contextual),
+            tasks=tuple(name for name, kind in TASKS.items() if kind.transfer.reads_contextual),
         )
-    if (whole := task.whole_start()) is not None:
+    if isinstance(task, StartsWhole):
+        whole = task.whole_start()
         return Start(
             path=folder.path.resolve(),
             model=task.config.model_name,
@@ -207,7 +211,7 @@ def start_from_run(folder: RunFolder) -> Start:
 
 def is_causal(config: Config) -> bool:
     """Whether a Transformer sees only the tokens before each, as a language model's does."""
-    return TASKS[config.task].causal and config.model.network == "transformer"
+    return TASKS[config.task].transfer.causal and config.model.network == "transformer"
 
 
 def _hash_of(files: list[Path]) -> str:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.data.fields.pair import as_pair
+from unspool.data.part import Part
 from unspool.tasks.answering.answer import NONE
 from unspool.tasks.reading import AnswerText, AnswerView, InputView, longest, named, unknown
 from unspool.tasks.reading_inputs import id_rows, reader_of_both
@@ -90,7 +91,7 @@ class QuestionView(InputView):
         tokenizer, field = task.tokenizer, task.input_field
         question, self.context = pair = as_pair(text)
         before, between, _ = field.pair_frame
-        part = task.part(question=[pair])
+        part = Part.of(task.fields, question=[pair])
         ids, self.first, begin = best_window(task, model, part)
         self.offsets = part["question"].token_offsets[0][begin:]
         self.ids: np.ndarray = ids[: longest(model)]

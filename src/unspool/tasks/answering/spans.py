@@ -42,7 +42,8 @@ from unspool.tasks.answering.reading import (
 from unspool.tasks.document import CNN, TRANSFORMER
 from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
 from unspool.tasks.examples import Example
-from unspool.tasks.task import Step, Task, as_array, chunks, walk
+from unspool.tasks.metrics import Metric
+from unspool.tasks.task import RowInfo, Step, Task, Transfer, as_array, chunks, row_batches, walk
 
 CHUNK = 256  # questions answered at once
 LONGEST = 64  # tokens of an answer
@@ -75,15 +76,14 @@ class Judged(NamedTuple):
 
 class SpanAnswers(Task):
     name = "answer"
-    metric = "f1"
-    higher_is_better = True
+    metric = Metric("f1")
     default_model = "bilstm"
     input_view = QuestionView
     answer_view = SpanView
     answer: type[Answer] | None = SpanAnswer
     items: ClassVar[tuple[type, ...]] = (str, tuple, list)
-    unit = "questions"
-    fine_tunes = True
+    rows = RowInfo("questions")
+    transfer = Transfer(fine_tunes=True)
     defaults: ClassVar[Mapping[str, Any]] = {
         "train.epochs": 0,
         "data.max_length": 320,
@@ -142,11 +142,11 @@ class SpanAnswers(Task):
         half = max(1, len(words) // 3)
         return f"{' '.join(words[:half])} ||| {' '.join(words[half:] or words)}"
 
-    def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
+    def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
         _, context = raw["question"]
         answers = [context[start:stop] for start, stop in raw["span"]]
         question = self.input_field.form.to_json(raw["question"])
-        return Example(question, answers[0] if answers else "")
+        return [Example(question, answers[0] if answers else "")]
 
     def windowed(self, part: Part, *, training: bool) -> Part:
         """Windows of the contexts as rows, with the steps of their answers. In training, of the
@@ -170,7 +170,7 @@ class SpanAnswers(Task):
         )
 
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
-        return self.row_batches(self.windowed(part, training=training), training=training)
+        return row_batches(self.config, self.windowed(part, training=training), training=training)
 
     def where(self, part: Part, batch: Any) -> str:
         return super().where(self.windowed(part, training=True), batch)
@@ -189,7 +189,7 @@ class SpanAnswers(Task):
         values: ContextWindows = windows["question"]
         scores: list[Any] = [None] * len(windows)
         total = 0.0
-        for batch in walk(self.row_batches(windows, training=False), model):
+        for batch in walk(row_batches(self.config, windows, training=False), model):
             y = model(*batch["question"].inputs)
             if "span" in batch:
                 span = batch["span"]
@@ -245,7 +245,7 @@ class SpanAnswers(Task):
         field = self.input_field
         for some in chunks(items, CHUNK):
             pairs = [field.form.from_json(own, "") for own in some]
-            part = self.part(question=pairs)
+            part = Part.of(self.fields, question=pairs)
             found, _ = self.find(model, part)
             for row, (question, context) in enumerate(pairs):
                 start, stop = characters(part["question"], row, found[row])

@@ -26,6 +26,7 @@ from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.reading import InputView, named, unknown
 from unspool.tasks.reading_answers import LabelView
 from unspool.tasks.reading_inputs import PairView
+from unspool.tasks.task import RowInfo, Transfer
 
 FIT = 6
 WORDS = {"model.encoder": "none", "model.pooling": "position"}  # no network reads a sentence
@@ -84,6 +85,8 @@ class StoryView(InputView):
 class HopsView(LabelView):
     """One of the answers, after hops of attention over the sentences."""
 
+    ignored_taps = ("encoder.", "pooling.")  # which read sentences
+
     def __init__(self, input: StoryView) -> None:
         super().__init__(input)
         self.tokens = [f"hop {k + 1}" for k in range(input.model.memory.hops)]
@@ -92,9 +95,8 @@ class HopsView(LabelView):
 class StoryAnswers(Classify):
     name = "answer"
     default_model = "reduction"
-    unit = "questions"
-    reads_contextual = False
-    fine_tunes = False
+    rows = RowInfo("questions")
+    transfer = Transfer()
     constant = "most frequent answer"
     defaults: ClassVar[Mapping[str, Any]] = {
         "model.hidden": 64,
@@ -114,7 +116,6 @@ class StoryAnswers(Classify):
         self.input_view = PairView
         if config.model.hops:
             self.input_view, self.answer_view = StoryView, HopsView
-            self.ignored_taps = ("encoder.", "pooling.")  # which read sentences
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:

@@ -36,7 +36,6 @@ def kind_of(config: Config) -> type[SpanAnswers | StoryAnswers | WrittenStoryAns
 class AnswerQuestions(SpanAnswers):
     """Makes the task of the one kind or the other."""
 
-    default_input = "question"
     settings = declare(
         data="text_pair label missing stride",
         model="pair reasoning answer hops memory encoder pooling dense attention input_feeding"
@@ -50,7 +49,7 @@ class AnswerQuestions(SpanAnswers):
         ),
         "story": declare(data="text text_pair label stride", model="pair"),
     }
-    roles = Roles(plan=plan_answers, columns=(QUESTIONS, CONTEXTS))
+    roles = Roles(plan=plan_answers, columns=(QUESTIONS, CONTEXTS), default_input="question")
 
     def __new__(cls, config: Config, fields: Any) -> Any:
         return kind_of(config)(config, fields)

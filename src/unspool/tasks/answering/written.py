@@ -16,7 +16,6 @@ import torch
 from torch import nn
 
 from unspool.config import Config
-from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
 from unspool.data.fields.story import StoryField
 from unspool.data.fields.text import TextField
@@ -36,9 +35,9 @@ from unspool.tasks.answering.stories import (
 )
 from unspool.tasks.decoder import build_decoder, check_decoder
 from unspool.tasks.encoder import build_encoder
-from unspool.tasks.metrics import wilson_interval
+from unspool.tasks.metrics import Metric, wilson_interval
 from unspool.tasks.reading_answers import WrittenView
-from unspool.tasks.task import Report, Step, Task, chunks, walk
+from unspool.tasks.task import Report, RowInfo, Step, Task, chunks, row_batches, walk
 from unspool.tasks.translate.answer import Candidate
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import BEGIN_ID, PAD_ID, SENTENCE_SPECIALS, UNK_ID
@@ -116,9 +115,11 @@ class WrittenReport(Report):
 class StoryTextView(WrittenView):
     """At each step the next token of the answer, after those before it."""
 
+    ignored_taps = ("encoder.", "pooling.", "memory.")  # within sentences, and hops
+
     def __init__(self, input: StoryView) -> None:
         task = input.task
-        part = task.part(**{task.input: [input.story]})
+        part = Part.of(task.fields, **{task.input: [input.story]})
         ((_, hypotheses),) = task.search(input.model, part, Decoding(nbest=5))
         candidates = [task.candidate(hypothesis) for hypothesis in hypotheses]
         target = hypotheses[0].tokens
@@ -129,20 +130,15 @@ class WrittenStoryAnswers(Task):
     """The best weights are those with the most right answers of a greedy search."""
 
     name = "answer"
-    metric = "accuracy"
-    higher_is_better = True
+    metric = Metric("accuracy")
     default_model = StoryAnswers.default_model
     input_view = StoryView
     answer_view = StoryTextView
     answer = WrittenAnswer
     options = Decoding
     items: ClassVar[tuple[type, ...]] = (str, tuple, list)
-    unit = "questions"
+    rows = RowInfo("questions")
     defaults: ClassVar[Mapping[str, Any]] = StoryAnswers.defaults
-
-    def __init__(self, config: Config, fields: Fields) -> None:
-        super().__init__(config, fields)
-        self.ignored_taps = ("encoder.", "pooling.", "memory.")  # within sentences, and hops
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
@@ -228,7 +224,7 @@ class WrittenStoryAnswers(Task):
         searcher = DecoderSearch(model.decoder)
         unknown = () if decoding.keep_unknown else (UNK_ID,)
         generator = torch.Generator().manual_seed(decoding.seed)
-        for batch in walk(self.row_batches(part.only("story"), training=False), model):
+        for batch in walk(row_batches(self.config, part.only("story"), training=False), model):
             found = searcher(
                 model.encode(*batch["story"].inputs),
                 decoding,
@@ -269,7 +265,7 @@ class WrittenStoryAnswers(Task):
         self, model: nn.Module, items: Iterable[Any], options: Decoding | None = None
     ) -> Iterator[WrittenAnswer]:
         for some in chunks(items, CHUNK):
-            part = self.part(story=some)
+            part = Part.of(self.fields, story=some)
             found: list[Any] = [None] * len(some)
             for row, hypotheses in self.search(model, part, options or Decoding()):
                 kept = [self.candidate(own) for own in hypotheses]

@@ -35,7 +35,7 @@ class CaptionView(WrittenView):
 
     def __init__(self, input: SeriesView) -> None:
         task = input.task
-        tokenizer, part = task.target_tokenizer, task.part(**{task.input: [input.item]})
+        tokenizer, part = task.target_tokenizer, Part.of(task.fields, **{task.input: [input.item]})
         ((_, hypotheses),) = task.captioner(input.model).search(part, Decoding(nbest=5))
         candidates = [
             Candidate(tokenizer.decode(h.tokens), h.score, h.log_probability) for h in hypotheses

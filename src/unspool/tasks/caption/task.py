@@ -36,8 +36,9 @@ from unspool.tasks.decoder import build_decoder, check_decoder
 from unspool.tasks.encoder import build_encoder
 from unspool.tasks.inputs import input_kind, read_field, reads_text
 from unspool.tasks.inputs.kind import named_recordings
+from unspool.tasks.metrics import Metric
 from unspool.tasks.roles import Lacking, Roles
-from unspool.tasks.task import Step, Task, walk
+from unspool.tasks.task import RowInfo, Step, Task, walk
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import BEGIN_ID
 
@@ -68,13 +69,13 @@ class CaptionTask(Task):
     name = "caption"
     roles = Roles(
         target="caption",
+        default_input="image",
         lacking=Lacking(
             "holds nothing that can be described, such as images",
             "name a folder of images with a table of columns file and caption, or that table",
         ),
     )
-    metric = "cider"
-    default_input = "image"
+    metric = Metric("cider", ties=("exact",))
     settings = declare(
         data="text missing",
         tokenizer="kind lowercase split vocab min_count normalize",
@@ -83,11 +84,10 @@ class CaptionTask(Task):
         train="label_smoothing",
     )
     default_model = "xu"
-    higher_is_better = True
     answer_view = CaptionView
     answer = Caption
     options = Decoding
-    unit = "items"
+    rows = RowInfo("items")
     usage = "unspool predict {run} FILE"
     defaults: ClassVar[Mapping[str, Any]] = {
         "tokenizer.lowercase": True,
@@ -222,9 +222,6 @@ class CaptionTask(Task):
             "loss": total / max(1, tokens),
         }
 
-    def rank(self, metrics: dict[str, float]) -> tuple[float, ...]:
-        return metrics["cider"], metrics["exact"], -metrics["loss"]
-
     def evaluate(
         self, model: nn.Module, part: Part, options: Decoding | None = None
     ) -> CaptionReport:
@@ -247,7 +244,7 @@ class CaptionTask(Task):
     ) -> Iterator[Caption]:
         captioner = self.captioner(model)
         for names, recordings in named_recordings(self.input_field, items, most=BATCH_STEPS):
-            part = self.part(**{self.input: recordings})
+            part = Part.of(self.fields, **{self.input: recordings})
             yield from captioner(part, names, options or Decoding())
 
     def captioner(self, model: nn.Module) -> Captioner:

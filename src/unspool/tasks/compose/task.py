@@ -32,8 +32,9 @@ from unspool.tasks.encoder import check_context, check_model, recurrent_models
 from unspool.tasks.generate import TRANSFORMER
 from unspool.tasks.inputs.media_files import Located
 from unspool.tasks.inputs.media_plan import FIT, described, media_column
+from unspool.tasks.metrics import Metric
 from unspool.tasks.roles import Roles
-from unspool.tasks.task import Batches, Step, Task, as_array, walk
+from unspool.tasks.task import Batches, RowInfo, Step, Task, Transfer, as_array, row_batches, walk
 
 
 def plan_music(
@@ -71,20 +72,17 @@ def plan_music(
 
 class Compose(Task):
     name = "compose"
-    roles = Roles(plan=plan_music, medium=MUSIC)
-    metric = "nll"
-    default_input = "music"
+    roles = Roles(plan=plan_music, medium=MUSIC, default_input="music")
+    metric = Metric("nll", higher_is_better=False)
     settings = declare(data="music", model="tied embedding_std transpose", train="bptt")
     unread: ClassVar = {"any": declare(data="series window stride")}
-    higher_is_better = False
     default_model = "lstm"
-    unit = "pieces"
+    rows = RowInfo("pieces")
     answer = Composed
     items = (Recording, Midi, Path, np.ndarray, list, dict, str)
     options = Composing
-    continues = True
-    prompt_file = True
-    causal = True
+    prompt = "file"
+    transfer = Transfer(causal=True)
     defaults: ClassVar[Mapping[str, Any]] = {
         "data.input": "music",
         "model.hidden": 256,
@@ -144,7 +142,7 @@ class Compose(Task):
         """In training, long pieces in stretches of `bptt` steps, each from an empty state."""
         if training:
             part = self.form.windows(part, self.input, self.config.train.bptt)
-        return self.row_batches(part, training=training, least=16)
+        return row_batches(self.config, part, training=training, least=16)
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, CausalModel)

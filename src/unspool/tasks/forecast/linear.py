@@ -65,7 +65,7 @@ def fit_ridge(task: Forecast, parts: Mapping[str, Part]) -> Fitting:
         set_weights(model, weights)
         found = {} if valid is None else task.validate(model, valid)
         log.append({"strength": strength, **found, "weights": weights})
-    best = min(log, key=lambda own: own.get(task.metric, 0.0))
+    best = min(log, key=lambda own: own.get(task.metric.name, 0.0))
     set_weights(model, best["weights"])
     note = f"ridge regression, λ = {best['strength']:g} x mean square"
     note += "" if valid is None else ", chosen on the validation part"

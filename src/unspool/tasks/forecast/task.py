@@ -54,9 +54,10 @@ from unspool.tasks.forecast.reading import ForecastView, PastView
 from unspool.tasks.forecast.report import ForecastReport, WindowScorer
 from unspool.tasks.forecast.stream import HistoryStream
 from unspool.tasks.linear import Fitting
+from unspool.tasks.metrics import Metric
 from unspool.tasks.reading import Reading
 from unspool.tasks.roles import Roles
-from unspool.tasks.task import Step, Task, as_array, chunks, walk
+from unspool.tasks.task import RowInfo, Step, Task, as_array, chunks, walk
 from unspool.text.tokenizers import Tokenizer
 
 CHUNK = 1024  # series continued at once
@@ -67,9 +68,8 @@ JUDGED = 50_000  # windows of a report, at most
 
 class Forecast(Task):
     name = "forecast"
-    roles = Roles(plan=plan_forecast, numeric=True)
-    metric = "mse"
-    default_input = "series"
+    roles = Roles(plan=plan_forecast, numeric=True, default_input="series")
+    metric = Metric("mse", higher_is_better=False)
     settings = declare(
         data="target known static horizon season calendar valid_steps test_steps",
         model="pooling output strategy center patch skip",
@@ -81,15 +81,13 @@ class Forecast(Task):
             train="batch_tokens",
         )
     }
-    higher_is_better = False
     default_model = "gru"
-    unit = "series"
+    rows = RowInfo("series")
     input_view = PastView
     answer_view = ForecastView
     answer = SeriesForecast
     items = (Recording, np.ndarray, list)
     options = ForecastOptions
-    looks_ahead = True
     usage = "unspool predict {run} --file past.csv"
     defaults: ClassVar[Mapping[str, Any]] = {
         "model.hidden": 64,
@@ -104,7 +102,7 @@ class Forecast(Task):
     def __init__(self, config: Config, fields: Fields) -> None:
         super().__init__(config, fields)
         squared = config.train.loss == "squared" and config.model.output in ("auto", "point")
-        self.metric = "mse" if squared else "mae"
+        self.metric = Metric("mse" if squared else "mae", higher_is_better=False)
         self.margins = Margins()
 
     @property
@@ -297,7 +295,9 @@ class Forecast(Task):
                 forecast, loss = self.forecast_and_loss(model, batch)
                 judge.add(batch, self.intervals(model, batch, forecast, options))
                 losses.append(loss)
-        return judge.report(metric=self.metric, loss=float(np.mean(losses)), stride=batches.stride)
+        return judge.report(
+            metric=self.metric.name, loss=float(np.mean(losses)), stride=batches.stride
+        )
 
     def predict(
         self, model: nn.Module, items: Iterable[Any], options: ForecastOptions | None = None
@@ -313,7 +313,7 @@ class Forecast(Task):
         """The next steps of some series; `first`: steps that came before those of each."""
         field = self.history
         K = len(field.targets)
-        stretches = self.part(history=past)["history"]
+        stretches = Part.of(self.fields, history=past)["history"]
         batch = field.collate(stretches, np.arange(len(stretches)))
         with torch.inference_mode():
             forecast = model(Window(*batch[:5]))

@@ -37,7 +37,7 @@ def fit_baseline(task: Handwrite, parts: Mapping[str, Part]) -> Fitting:
     for prior in PRIORS if valid is not None else (USUAL,):
         set_table(model, counts, prior)
         log.append({"prior": prior, **({} if valid is None else task.validate(model, valid))})
-    best = min(log, key=lambda own: own.get(task.metric, 0.0))
+    best = min(log, key=lambda own: own.get(task.metric.name, 0.0))
     set_table(model, counts, best["prior"])
     note = f"bigram of {CELLS} x {CELLS} cells, a prior of {best['prior']:g} moves"
     note += "" if valid is None else ", chosen on the validation part"

@@ -60,9 +60,10 @@ from unspool.tasks.inputs.strokes_plan import (
     with_text,
 )
 from unspool.tasks.linear import Fitting
+from unspool.tasks.metrics import Metric
 from unspool.tasks.reading import Reading
 from unspool.tasks.roles import Roles
-from unspool.tasks.task import Step, Task, as_array, walk
+from unspool.tasks.task import RowInfo, Step, Task, Transfer, as_array, walk
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import END_ID, SENTENCE_SPECIALS, UNK_ID
 
@@ -111,25 +112,22 @@ def plan_handwriting(
 
 class Handwrite(Task):
     name = "handwrite"
-    roles = Roles(plan=plan_handwriting, typed=True)
-    metric = "nll"
-    default_input = "strokes"
+    roles = Roles(plan=plan_handwriting, typed=True, default_input="strokes")
+    metric = Metric("nll", higher_is_better=False)
     settings = declare(
         data="text conditional",
         tokenizer="lowercase vocab min_count normalize",
         model="mixture text_window",
         train="baseline",
     )
-    higher_is_better = False
     default_model = "lstm"
-    unit = "drawings"
+    rows = RowInfo("drawings")
     answer_view = PenView
     answer = Handwritten
     items = (Recording, np.ndarray, list)
     options = Writing
-    continues = True
-    prompt_file = True
-    causal = True
+    prompt = "file"
+    transfer = Transfer(causal=True)
     defaults: ClassVar[Mapping[str, Any]] = {
         "data.input": "strokes",
         "model.hidden": 200,

@@ -21,10 +21,10 @@ from unspool.data.store.columns import Progress
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search.decoding import Decoding
 from unspool.search.rules import Hypothesis
-from unspool.tasks.metrics import bootstrap_mean, perplexity
+from unspool.tasks.metrics import Metric, bootstrap_mean, perplexity
 from unspool.tasks.roles import Roles
 from unspool.tasks.summarize.plan import DOCUMENTS, SUMMARIES, further_references, plan_summaries
-from unspool.tasks.task import Report
+from unspool.tasks.task import Report, RowInfo, encode_rows
 from unspool.tasks.text_metrics import ROUGE_METRICS, rouge, rouge_tokens
 from unspool.tasks.translate.answer import Translation, Translator
 from unspool.tasks.translate.task import MODELS, Translate
@@ -140,12 +140,12 @@ class Summarize(Translate):
 
     name = "summarize"
     roles = Roles(plan=plan_summaries, columns=(DOCUMENTS, SUMMARIES))
-    metric = "rougeL"
+    metric = Metric("rougeL", ties=("exact",))
     default_model = "bahdanau"
     answer = SummaryAnswer
     translates: ClassVar[type[Translator]] = Summarizer
     too_long: ClassVar[Literal["cut", "leave out"]] = "cut"
-    unit = "documents"
+    rows = RowInfo("documents", most_held_out=5000)
     defaults: ClassVar[Mapping[str, Any]] = {
         **Translate.defaults,
         "data.max_length": 400,
@@ -183,7 +183,7 @@ class Summarize(Translate):
         return corpus
 
     def encode(self, plan: Plan, progress: Progress | None = None) -> tuple[Part, list[str]]:
-        part, notes = super().encode(plan, progress)
+        part, notes = encode_rows(self, plan, progress)
         return part, [*notes, *longer_summaries(part)]
 
     def judge(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:

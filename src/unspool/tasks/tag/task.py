@@ -31,9 +31,10 @@ from unspool.nn.models.tagger import Tagger
 from unspool.tasks.answer import Answer
 from unspool.tasks.embedding import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_encoder, recurrent_models
-from unspool.tasks.examples import Example
+from unspool.tasks.examples import Example, row_example
 from unspool.tasks.inputs import input_kind, read_field, reads_text, recommended_settings
 from unspool.tasks.inputs.kind import windows_of
+from unspool.tasks.metrics import Metric
 from unspool.tasks.reading import AnswerView, InputView
 from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document
@@ -43,7 +44,7 @@ from unspool.tasks.tag.reading import StepTagView, TagView, WordsView
 from unspool.tasks.tag.report import PlainReport, TaggedSpanReport, TagReport
 from unspool.tasks.tag.series import TaggedSeries, tagged_series
 from unspool.tasks.tag.text import SentenceTags, TaggedText, tagged_line, tagged_text, words_of
-from unspool.tasks.task import Step, Task, as_array, chunks, walk
+from unspool.tasks.task import RowInfo, Step, Task, Transfer, as_array, chunks, row_batches, walk
 from unspool.text.vocab import UNK_ID
 
 CHUNK = 2048  # texts predicted at once
@@ -70,19 +71,18 @@ TRANSFORMER: dict[str, Any] = {
 class Tag(Task):
     name = "tag"
     roles = Roles(target="tags", plan=plan_tags, typed=True)
-    metric = "f1"
+    metric = Metric("f1")
     settings = declare(
         data="label missing scheme",
         model="characters character_embedding character_hidden output",
         train="label_smoothing",
     )
     default_model = "bilstm"
-    higher_is_better = True
     input_view: type[InputView] | None = WordsView
     answer_view: type[AnswerView] = TagView
     answer: type[Answer] = TaggedText
     items = (str, list, tuple)
-    reads_contextual = True
+    transfer = Transfer(reads_contextual=True)
     defaults: ClassVar[Mapping[str, Any]] = {
         # What a word that was met once is to be tagged is known as little as of one never met: its
         # place is taken by <unk>, which learns from it, and by its characters.
@@ -98,7 +98,7 @@ class Tag(Task):
         "train.lr": 2e-3,
         "train.patience": 8,
     }
-    unit = "sentences"
+    rows = RowInfo("sentences")
 
     def __init__(self, config: Config, fields: Fields) -> None:
         super().__init__(config, fields)
@@ -109,7 +109,7 @@ class Tag(Task):
         if not reads_text(config):
             self.answer, self.input_view, self.answer_view = TaggedSeries, None, StepTagView
         if self.marks is None:
-            self.metric = "accuracy"
+            self.metric = Metric("accuracy")
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
@@ -233,7 +233,7 @@ class Tag(Task):
         return ids, lengths, *spelled, *words
 
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
-        return self.row_batches(self.windowed(part), training=training, least=128)
+        return row_batches(self.config, self.windowed(part), training=training, least=128)
 
     def windowed(self, part: Part) -> Part:
         """The same rows as a model reads them."""
@@ -321,26 +321,27 @@ class Tag(Task):
             sentences = [[word.token for word in words] for _, words in pairs if words]
             found: Iterator[SentenceTags] = iter(())
             if sentences:
-                found = iter(self.tags(model, self.part(words=sentences)))
+                found = iter(self.tags(model, Part.of(self.fields, words=sentences)))
             for text, words in pairs:
                 own = next(found) if words else None
                 yield tagged_text(text, words, own, self.labels, self.marks)
 
-    def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
-        tags = part["tags"]
+    def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
+        tags, text = part["tags"], row_example(self, raw).text
         if not self.reads_tokens:
             labels = [tags.names[tag] for tag in tags[row]]
             runs = ", ".join(name for name, _ in groupby(labels))
-            return Example(super().example_of(part, row, raw).text, runs, tuple(labels))
+            return [Example(text, runs, tuple(labels))]
         marks = None if self.marks is None else parse_tags(tags.names, "iobes")
-        text = super().example_of(part, row, raw).text
-        return Example(text, tagged_line(raw[self.input], tags[row], tags.names, marks))
+        return [Example(text, tagged_line(raw[self.input], tags[row], tags.names, marks))]
 
     def tagged_series(self, model: nn.Module, items: Iterable[Any]) -> Iterator[TaggedSeries]:
         """A label for each step of each series."""
         for chunk in chunks(items, SERIES_CHUNK):
             field = self.input_field
-            for item, own in zip(chunk, self.tags(model, self.part(**{self.input: chunk}))):
+            for item, own in zip(
+                chunk, self.tags(model, Part.of(self.fields, **{self.input: chunk}))
+            ):
                 p = (own.along.before + own.along.after).double().exp().clamp(0, 1)
                 shown, steps = field.form.shown(item), field.labels(item)
                 yield tagged_series(shown, steps, own.tags, as_array(p), self.labels)

@@ -31,6 +31,7 @@ from unspool.nn.encoder import Encoded
 from unspool.nn.inputs import SpecAugment
 from unspool.nn.models.transcriber import Transcriber
 from unspool.nn.reduction import Reduction, StackedFrames, StridedConvolutions
+from unspool.tasks.abilities import WholeStart
 from unspool.tasks.decoder import build_decoder, check_decoder
 from unspool.tasks.encoder import (
     build_encoder,
@@ -40,10 +41,11 @@ from unspool.tasks.encoder import (
 )
 from unspool.tasks.inputs import input_kind, read_field, reads_text, recommended_settings
 from unspool.tasks.inputs.kind import named_recordings
+from unspool.tasks.metrics import Metric
 from unspool.tasks.reading import AnswerView
 from unspool.tasks.roles import Lacking, Roles
 from unspool.tasks.tag.task import CNN, TRANSFORMER
-from unspool.tasks.task import Step, Task, WholeStart, walk
+from unspool.tasks.task import RowInfo, Step, Task, row_batches, walk
 from unspool.tasks.transcribe.answer import (
     GREEDY,
     Confidence,
@@ -74,13 +76,13 @@ class Transcribe(Task):
     name = "transcribe"
     roles = Roles(
         target="text",
+        default_input="audio",
         lacking=Lacking(
             "holds neither sound nor series nor images of lines, which transcribe reads",
             "name a folder of recordings, or a table with a column of their names",
         ),
     )
-    metric = "cer"
-    default_input = "audio"
+    metric = Metric("cer", higher_is_better=False)
     settings = declare(
         data="text missing",
         tokenizer="kind lowercase split vocab min_count normalize",
@@ -91,12 +93,10 @@ class Transcribe(Task):
     input_view = ReducedView
     answer_view: type[AnswerView] = CtcView
     default_model = "bilstm"
-    higher_is_better = False
     answer = Transcript
     options = Transcribing
-    unit = "recordings"
+    rows = RowInfo("recordings")
     usage = "unspool predict {run} FILE"
-    listens = True
     defaults: ClassVar[Mapping[str, Any]] = {
         "model.hidden": 128,
         "model.layers": 2,
@@ -202,11 +202,6 @@ class Transcribe(Task):
             read: Any = next(iter(corpus.fields.values()))
             leave_out_long_texts(corpus, stride=config.model.patch * read.source.stride)
         return corpus
-
-    @classmethod
-    def take_tokenizer(cls, fields: Fields, fitted: Tokenizer) -> None:
-        text: Any = fields["text"]
-        text.tokenizer = fitted
 
     def whole_start(self) -> WholeStart:
         names = ("frame", "hop", "bands", "features", "coefficients", "scaling", "input")
@@ -375,7 +370,7 @@ class Transcribe(Task):
     ) -> Iterator[Transcript]:
         options, field = options or Transcribing(), self.input_field
         for names, recordings in named_recordings(field, items, most=BATCH_STEPS):
-            part = self.part(**{field.name: recordings})
+            part = Part.of(self.fields, **{field.name: recordings})
             found, _ = self.transcribed(model, part, options)
             for name, own in zip(names, found):
                 yield self.answered(name, own)
@@ -400,7 +395,7 @@ class Transcribe(Task):
         return TranscribeStream(self, model, options)
 
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
-        return self.row_batches(part, training=training, least=16)
+        return row_batches(self.config, part, training=training, least=16)
 
     def save(self, folder: Path) -> None:
         super().save(folder)

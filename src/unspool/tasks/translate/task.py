@@ -28,9 +28,10 @@ from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.decoder import build_decoder, check_copying, check_decoder
 from unspool.tasks.encoder import build_encoder, check_learned_positions
+from unspool.tasks.metrics import Metric
 from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document
-from unspool.tasks.task import Report, Step, Task, chunks, walk
+from unspool.tasks.task import Report, RowInfo, Step, Task, chunks, walk
 from unspool.tasks.text_metrics import corpus_bleu
 from unspool.tasks.translate.answer import (
     TranslateReport,
@@ -96,9 +97,8 @@ class Translate(Task):
 
     name = "translate"
     roles = Roles(plan=plan_translation)
-    metric = "bleu"
+    metric = Metric("bleu", ties=("exact",))
     default_model = "transformer"
-    higher_is_better = True
     input_view = SourceView
     answer_view = TranslationView
     answer = Translation
@@ -125,8 +125,7 @@ class Translate(Task):
     unread: ClassVar = {"any": declare(data="text", embedding="contextual tuned")}
     translates: ClassVar[type[Translator]] = Translator
     too_long: ClassVar[Literal["cut", "leave out"]] = "leave out"  # pairs that are too long
-    unit = "pairs"
-    most_held_out = 5000  # more cost time and change little
+    rows = RowInfo("pairs", most_held_out=5000)  # more cost time and change little
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
@@ -268,9 +267,6 @@ class Translate(Task):
     def judge(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         """The figures of some texts, with `metric` among them."""
         return {"bleu": corpus_bleu(texts, [[own] for own in references]).value}
-
-    def rank(self, metrics: dict[str, float]) -> tuple[float, ...]:
-        return metrics[self.metric], metrics["exact"], -metrics["loss"]
 
     def evaluate(self, model: nn.Module, part: Part, options: Decoding | None = None) -> Report:
         assert isinstance(model, Seq2Seq)
