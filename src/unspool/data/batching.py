@@ -84,8 +84,7 @@ class BucketBatches:
 
 
 def oversample(classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Rows of which every class has as many as the largest: each of its rows equally often, but for
-    a random rest once more. Rows of class -1 stay as they are."""
+    """Rows with as many of each class as the largest has, repeated at random; class -1 stays."""
     counts = np.bincount(classes[classes >= 0], minlength=1)
     found = [np.flatnonzero(classes < 0)]
     for which in np.flatnonzero(counts):

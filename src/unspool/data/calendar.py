@@ -79,8 +79,7 @@ class TimeStep(NamedTuple):
 
 
 def find_step(series: Sequence[np.ndarray], *, dated: bool) -> tuple[TimeStep, float]:
-    """The usual step of the times of some series of at least two steps, and the share of the steps
-    that are another."""
+    """The usual step of series of at least two steps, and the share of steps that differ."""
     gaps = np.concatenate([np.diff(own) for own in series])
     median = float(np.median(gaps))
     uneven = float(np.mean(np.abs(gaps - median) > UNEVEN * median))

@@ -42,7 +42,6 @@ class Corpus:
 def fit_fields(
     fields: Fields, stored: Stored, rows: np.ndarray, where: str, progress: Progress
 ) -> list[str]:
-    """Fit each field to the training rows; returns notes."""
     notes = []
     for name, each in fields.items():
         notes += each.fit(stored.columns[name], rows, where=where, progress=progress)

@@ -46,8 +46,7 @@ COUNTS = frozenset({"lengths", "sizes", "chosen", "firsts"})
 
 
 def moved(value: Any, device: torch.device) -> Any:
-    """Tensors, and batches and tuples of them, on another device; but for `COUNTS`, the fields of a
-    named tuple that live on the CPU."""
+    """Tensors, and batches and tuples of them, on another device; `COUNTS` stay on the CPU."""
     if isinstance(value, Batch):
         return value.to(device)
     if isinstance(value, Tensor):
@@ -135,8 +134,7 @@ class Part:
         return [found[i] for i in wanted]
 
     def digests(self) -> np.ndarray | None:
-        """(N,) uint64: a number for what is read of each row, the same in every process; None where
-        all is one long sequence."""
+        """(N,) uint64 of what is read of each row, in any process; None for one long sequence."""
         inputs = [name for name, field in self.fields.items() if not field.is_target]
         if any(isinstance(self.fields[name], Undivided) for name in inputs):
             return None
@@ -146,7 +144,6 @@ class Part:
         return total
 
     def select(self, rows: np.ndarray) -> Part:
-        """Some of its rows."""
         return Part(
             self.fields,
             {name: found.select(rows) for name, found in self.values.items()},
@@ -157,7 +154,6 @@ class Part:
         )
 
     def only(self, field: str) -> Part:
-        """Its rows with one field alone."""
         return Part(
             {field: self.fields[field]},
             {field: self.values[field]},

@@ -27,7 +27,6 @@ class ColumnProfile:
 
     @cached_property
     def texts(self) -> list[str]:
-        """Values as strings; what is missing is empty."""
         return shown(self.sample)
 
     @cached_property
@@ -103,7 +102,6 @@ class ColumnProfile:
 
     @cached_property
     def is_images(self) -> bool:
-        """Whether values are encoded images."""
         values = [value for value in self.sample if value not in (None, "")]
         return bool(values) and all(map(is_encoded, values))
 
@@ -154,8 +152,7 @@ class ColumnProfile:
 
     @cached_property
     def is_step_labels(self) -> bool:
-        """Whether values are a label for each step: lists, or words between spaces, fewer than
-        rows."""
+        """Whether values are a label for each step: lists, or words that are fewer than rows."""
         values = [value for value in self.sample if value not in (None, "")]
         if not values or all(isinstance(value, list) for value in values):
             return bool(values)

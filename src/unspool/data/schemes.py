@@ -184,8 +184,7 @@ def tag_name(letter: int, name: str) -> str:
 
 
 def allowed_transitions(marks: Marks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which of C tags in IOBES may follow which (C, C), begin (C,) and end (C,) a
-    sentence."""
+    """Which of C tags in IOBES may follow which (C, C), begin (C,) and end (C,) a text."""
     letters, types = marks.letters, marks.types
     opens, goes_on = np.isin(letters, (B, I)), np.isin(letters, (I, E))  # needs one after, before
     same = types[:, None] == types

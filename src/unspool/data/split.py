@@ -209,8 +209,7 @@ def stratified_folds(strata: np.ndarray, folds: int, seed: int, *, where: str) -
 
 
 def grouped_folds(groups: np.ndarray, folds: int, seed: int, *, where: str) -> np.ndarray:
-    """(N,) the fold of each row, from 0: the largest groups first, each into the fold that has the
-    fewest rows; groups of one size in a random order."""
+    """(N,) the fold of each row: the largest groups first, each into the smallest fold."""
     counts = np.bincount(groups)
     if len(counts) < folds:
         raise DataError(
@@ -228,8 +227,7 @@ def grouped_folds(groups: np.ndarray, folds: int, seed: int, *, where: str) -> n
 
 
 def grouped(groups: np.ndarray, hold_out: HoldOut, *, where: str) -> dict[str, np.ndarray]:
-    """Sorted rows of each part; groups are held out in a random order as long as that brings a part
-    nearer to its share."""
+    """Sorted rows of each part; groups are held out as long as a part gets nearer to its share."""
     counts = np.bincount(groups)
     order = np.random.default_rng(hold_out.seed).permutation(len(counts)).tolist()
     home = np.full(len(counts), "train", dtype="<U5")

@@ -58,7 +58,6 @@ def is_missing(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """A finite number, or a list of them."""
     if isinstance(value, list):
         return bool(value) and all(map(is_number, value))
     try:
@@ -102,7 +101,6 @@ def is_of(cell: Any, form: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def formats_of(cell: str) -> tuple[str, ...]:
-    """All formats that a cell may have."""
     if not 6 <= len(cell) <= LONGEST or not any(char.isdigit() for char in cell):
         return ()
     digits = cell.isascii() and cell.isdecimal()  # ² is a digit, but no number
@@ -117,8 +115,7 @@ def formats_of(cell: str) -> tuple[str, ...]:
 
 
 def find_format(cells: Sequence[Any]) -> str | None:
-    """The format of a column; None where it holds anything but dates. Where day and month may
-    change places, the one in which fewer rows go back in time, and whose steps are more alike."""
+    """The format of a column of dates; None of anything else. The most even one is chosen."""
     if any(isinstance(cell, int | float) for cell in cells):
         return None
     given = [str(cell).strip() for cell in cells if not is_missing(cell)]

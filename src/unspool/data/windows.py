@@ -182,7 +182,6 @@ class Stretches:
     def windows(
         self, rows: np.ndarray, origins: np.ndarray, *, length: int, horizon: int
     ) -> WindowBatch:
-        """The windows of some rows at their origins, each of at least one step before."""
         L, H = length, horizon
         series = self.series[rows]
         lengths = np.minimum(origins, L)
@@ -271,7 +270,6 @@ class OriginBatches:
 
     @property
     def windows(self) -> int:
-        """Number of windows of an epoch."""
         return min(self.total, self.most) if self.most and self.shuffle else self.total
 
     def steps(self, epoch: int) -> int:

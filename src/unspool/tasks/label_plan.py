@@ -71,8 +71,7 @@ def look_at(values: Sequence[Any], separators: Sequence[str] = SEPARATORS) -> Lo
 
 
 def are_labels(cells: Sequence[str], separator: str) -> bool:
-    """Whether the parts of cells are short and come again, most of them in different cells: those
-    of `Smith, John` are always together. Digits around a comma are rather a number."""
+    """Whether parts of cells are short and repeat in different cells, unlike `Smith, John`."""
     parts = [split_cell(cell, separator) for cell in cells]
     every = [part for row in parts for part in row]
     if not every or sum(map(len, every)) > LONGEST_LABEL * len(every) or not repeats(every):
@@ -108,8 +107,7 @@ def as_list(value: Any) -> list[Any] | None:
 
 
 def in_cells(separator: str | None, *, typed: bool) -> Conversion:
-    """A text and the list of its labels; without a separator, a cell is a list or one label. An
-    empty cell has no labels; those of None are not known."""
+    """A text and the list of its labels; an empty cell has none, those of None are not known."""
 
     def convert(values: Values, names: tuple[str, ...], where: str) -> Values:
         text = json_text(values[0], names[0], where).strip() if typed else values[0]
@@ -190,8 +188,7 @@ def is_named(table: Table, data: DataConfig) -> bool:
 
 
 def label_columns(table: Table, data: DataConfig) -> list[Column]:
-    """The columns of 0 and 1 that --label names; or, where nothing is named, those that look so and
-    nothing else looks like a label."""
+    """The columns of 0 and 1 that --label names; else those that look so, if no rival does."""
     if table.shape in OF_TEXTS:
         return []
     names = listed_names(data.label)
@@ -247,7 +244,6 @@ def columns_plan(task: str, table: Table, data: DataConfig, columns: list[Column
 
 
 def cells_plan(task: str, table: Table, data: DataConfig, text: Column, label: Column) -> Plan:
-    """One label a cell, or several."""
     typed = table.typed
     separator = data.label_separator
     look = look_at(label.sample) if separator is None else Look(separator, clear=True)
@@ -284,8 +280,7 @@ def asked_column(table: Table, names: str) -> Column:
 
 
 def has_scale(table: Table, data: DataConfig) -> bool:
-    """Whether the column that would be the label, or is called like a number, holds many different
-    numbers."""
+    """Whether the label, or a column called like a number, holds many different numbers."""
     if not table.header or table.shape == Shape.FOLDER:
         return False
     text, label = text_and_label(table, data)
@@ -327,15 +322,13 @@ def number_column(table: Table, text: Column) -> Column:
 def plan_numbers(
     task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
 ) -> Plan | None:
-    """A text, or two, and numbers. A number may as well be a label: unless the task is named, many
-    different ones are needed."""
+    """One or two texts, and numbers: many different ones, unless the task is named."""
     if not outputs:
         return pair_inputs(task, table, data)
     return paired(table, data, partial(text_numbers, task, named=named))
 
 
 def text_numbers(task: str, table: Table, data: DataConfig, *, named: bool) -> Plan | None:
-    """A text and numbers."""
     if not named and not has_scale(table, data):
         return None
     table = documents(table, task)

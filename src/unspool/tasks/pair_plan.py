@@ -212,7 +212,6 @@ def is_marked(table: Table) -> bool:
 
 
 def without(table: Table, column: Column) -> Table:
-    """The table without one of its columns."""
     reader = copy.copy(table.reader)
     reader.columns = [kept for kept in table.columns if kept != column]
     return replace(table, reader=reader)

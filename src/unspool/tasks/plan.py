@@ -172,8 +172,7 @@ def _likely_label(table: Table, columns: Sequence[Column]) -> Column | None:
 
 
 def rivals(table: Table, data: DataConfig, text: Column, label: Column) -> str:
-    """` (or 'coder2': --label)`: other columns that look like labels, where neither a name nor a
-    setting has decided."""
+    """` (or 'coder2': --label)`: other columns that look like labels, where nothing has decided."""
     named = data.label is not None or plain(label.name) in LABEL_NAMES
     if named or table.shape == Shape.TEXTS:
         return ""
@@ -280,8 +279,7 @@ def refuse_media(table: Table, task: str) -> None:
 def plan_whole_text(
     task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
 ) -> Plan | None:
-    """A text: plain text as a whole, or the rows of a table, one after the other; to predict, each
-    is a prompt."""
+    """Plain text as a whole, or the rows of a table in turn; to predict, each is a prompt."""
     if not outputs:
         return input_plan(task, table, data)
     if named:

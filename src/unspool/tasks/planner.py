@@ -69,8 +69,7 @@ def usual_columns(plan: Plan) -> dict[str, tuple[str, ...]]:
 
 
 def with_usual(table: Table, data: DataConfig) -> DataConfig:
-    """The settings, which name the columns that a run was trained on where the table has them and
-    the user has named no others."""
+    """The settings, completed by the columns that a run was trained on if the table has them."""
     known = table.header or "series" in data.columns  # a series may have columns without names
     names = {column.name for column in table.columns} if known else set()
     settings = {
@@ -190,7 +189,6 @@ def best_plan(request: Request) -> Plan:
 
 
 def plan_task(task: type[Task], request: Request) -> Plan | None:
-    """Plan a table for a task; None where it does not fit."""
     roles = task.roles
     if roles.target is not None:
         plan = plan_input(task.name, roles.target, request)

@@ -23,7 +23,6 @@ MINORITY = 0.1  # share of the rows: a family that is rarer is listed
 
 
 def files(corpus: Corpus) -> list[Part]:
-    """A part of each file, in the order of the parts."""
     found: dict[int, Part] = {}
     for part in corpus.parts.values():
         found.setdefault(id(part.plan), part)
@@ -33,7 +32,6 @@ def files(corpus: Corpus) -> list[Part]:
 def describe(
     rows: Rows, drafts: Sequence[Draft], progress: Progress
 ) -> tuple[list[Finding], list[Survey]]:
-    """The findings of the drafts, and a survey of each file."""
     wanted: dict[int, set[int]] = {}
     for draft in drafts:
         for number in draft.rows[: draft.listed].tolist():
@@ -71,8 +69,7 @@ def describe(
 
 
 def marked_lines(rows: Rows, drafts: Sequence[Draft]) -> dict[str, list[int]]:
-    """By kind of finding: the lines where its rows begin in the training file; "used": all that
-    are in a part."""
+    """Lines of the training file by kind of finding; "used": those of all rows in a part."""
     lines = np.concatenate([part.lines for part in rows.parts])
     own = np.isin(rows.table, rows.table[:1])
     marked: dict[str, list[int]] = {"used": lines[own].tolist()}

@@ -118,8 +118,7 @@ class BandPairs(NamedTuple):
 
 
 def band_pairs(key: np.ndarray, kinds: np.ndarray, settled: np.ndarray) -> BandPairs:
-    """All pairs within groups of equal keys (N,) of at most CROWD rows, or fewer where that
-    makes very many pairs; of the others, each row that is not settled with representatives."""
+    """All pairs within small groups of equal keys (N,); rows of crowds with representatives."""
     size = len(key)
     order = np.argsort(key, kind="stable")
     new = np.append(True, key[order[1:]] != key[order[:-1]])
@@ -144,8 +143,7 @@ def most_rows(counts: np.ndarray) -> int:
 def represented(
     rows: np.ndarray, group: np.ndarray, kinds: np.ndarray, settled: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that are not settled, and beside each a representative of its group: the first row of
-    each of up to KINDS kinds. `rows` in the order of `group`, both (M,)."""
+    """Unsettled rows, each with the first row of up to KINDS kinds of its group."""
     if not len(rows):
         return rows, rows
     kind = np.unique(kinds[rows], return_inverse=True)[1].reshape(-1)
@@ -178,8 +176,7 @@ def similarities(sets: Sets, pairs: np.ndarray) -> np.ndarray:
 
 
 def distinct(sets: Ragged) -> Ragged:
-    """Each set sorted and without repetitions, of hashes cut to VALUE bits: one sort of plain
-    numbers, with the number of the set above these bits."""
+    """Each set sorted and without repetitions, of hashes cut to VALUE bits, by one sort."""
     values = Ragged.of_lengths(gather(sets) >> np.uint64(64 - VALUE), sets.lengths)
     marks = np.sort(owned(values, np.arange(len(sets))))
     new = np.append(True, marks[1:] != marks[:-1])

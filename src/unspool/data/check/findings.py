@@ -82,7 +82,6 @@ def again(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def extremes(group: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the largest value of each group."""
     order = np.argsort(group, kind="stable")
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
     return np.minimum.reduceat(values[order], starts), np.maximum.reduceat(values[order], starts)

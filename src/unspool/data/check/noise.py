@@ -100,7 +100,6 @@ def room_for(features: Callable[[np.ndarray], Ragged], rows: np.ndarray) -> int:
 
 
 def count_features(features: Callable[[np.ndarray], Ragged], rows: np.ndarray) -> csr_matrix:
-    """(n, 2^COLUMNS) how often a row has each feature, float32."""
     from scipy.sparse import csr_matrix, vstack
 
     blocks = []

@@ -18,7 +18,6 @@ LABELS = 12  # bars
 
 
 def page(report: CheckReport) -> str:
-    """The whole file."""
     found = report.findings
     body = [
         "<h1>Check of the data</h1>",

@@ -115,7 +115,6 @@ class CheckReport:
         return found
 
     def to_html(self) -> str:
-        """The report as a page that needs no other file."""
         from unspool.data.check.page import page
 
         return page(self)

@@ -161,8 +161,7 @@ class Rows:
         return part.where(row)
 
     def relative_position(self, number: int, other: int) -> str:
-        """Where the other row is, for one that reads of the first: its line, where the file is the
-        same."""
+        """Position of another row, seen from a first: its line, if the file is the same."""
         one, two = self.where(number), self.where(other)
         file, _, line = two.rpartition(":")
         return f"line {line}" if file == one.rpartition(":")[0] else two

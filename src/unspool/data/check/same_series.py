@@ -53,7 +53,6 @@ class SameSeries:
         return [int(own.part.rows[own.row]) for own in every if own.part.plan is part.plan]
 
     def findings(self, parts: Sequence[Part], surveys: Sequence[Survey]) -> Iterator[Finding]:
-        """`surveys` of the files of these parts."""
         by_plan = {id(part.plan): survey for part, survey in zip(parts, surveys)}
         for kind, what in WHAT.items():
             found = self._of(kind)

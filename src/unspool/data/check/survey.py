@@ -53,7 +53,6 @@ def survey(
     stream: bool = False,
     progress: Progress = None,
 ) -> Survey:
-    """Read a file once."""
     found, asked = Survey(), set(wanted)
     columns = list(plan.columns)
     shown = next((columns.index(key) for key in examiners), 0)

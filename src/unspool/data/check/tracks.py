@@ -72,7 +72,6 @@ def find_repetitions(tracks: Sequence[SeriesTrack]) -> list[Repetition]:
 
 
 def span_of(x: np.ndarray) -> slice:
-    """From the first value to the last."""
     seen = np.flatnonzero(~np.isnan(x))
     return slice(int(seen[0]), int(seen[-1]) + 1) if len(seen) else slice(0, 0)
 
@@ -126,8 +125,7 @@ def stretches(keys: Sequence[np.ndarray]) -> list[tuple[int, int, int]]:
 
 
 def piece_hashes(keys: np.ndarray) -> np.ndarray:
-    """(M,) uint64 of the PIECE values from each on: Σ_j h(x_{i+j}) B^j mod 2^64, as differences of
-    sums; of the last ones, which are shorter, 0."""
+    """(M,) uint64 of the PIECE values from each on: Σ_j h(x_{i+j}) B^j mod 2^64; 0 at the end."""
     found = np.zeros(len(keys), np.uint64)
     size = min(BLOCK, len(keys)) + 1
     powers = np.cumprod(np.r_[np.uint64(1), np.full(size, BASE, np.uint64)], dtype=np.uint64)
@@ -168,8 +166,7 @@ def near_tracks(tracks: Sequence[SeriesTrack]) -> list[tuple[int, int, float]]:
 
 
 def step_values(track: SeriesTrack, row: int, every: int) -> np.ndarray:
-    """uint64 hashes of some steps with their values in coarse units, but for those of the median,
-    which says nothing where most values are 0."""
+    """uint64 hashes of some steps with their values in coarse units, but for the median."""
     x = track.values.astype(np.float64)
     sd, median = spread(x)
     times = mix(np.ascontiguousarray(track.steps, np.float64).view(np.uint64).copy())
@@ -182,8 +179,7 @@ def step_values(track: SeriesTrack, row: int, every: int) -> np.ndarray:
 
 
 def agreement(one: SeriesTrack, other: SeriesTrack) -> float:
-    """The share of values within WITHIN standard deviations of each other, at the steps of both or
-    of one alone; of those where at least one is not its median."""
+    """Share of values within WITHIN standard deviations of each other, but for two medians."""
     _, a, b = np.intersect1d(one.steps, other.steps, return_indices=True)
     x, y = one.values[a].astype(np.float64), other.values[b].astype(np.float64)
     (sd, median), (other_sd, other_median) = (spread(t.values.astype(float)) for t in (one, other))

@@ -139,8 +139,7 @@ class AudioSource(VectorSource):
         super().refuse(recording, where)
 
     def next_steps(self, raw: Any, state: Any, read: int) -> tuple[Recording, StreamedSound]:
-        """Return the frames that the next samples complete. Sound that is silent from its beginning
-        on is read, too: it may not stay so."""
+        """Return the frames that the next samples complete, even of silence: it may not last."""
         where = f"frame {read + 1}"
         sound = as_sound(raw, where)
         rate = sound.info().rate
@@ -232,7 +231,6 @@ class AudioSource(VectorSource):
         return f"{len(self.recording(raw, 'the sound')) * self.duration:.2f} s"
 
     def step_names(self, recording: Recording) -> list[str]:
-        """Return the time at which each frame begins."""
         return [f"{step * self.framing.seconds:.2f} s" for step in range(len(recording))]
 
     def curves(self, recording: Recording) -> Recording:

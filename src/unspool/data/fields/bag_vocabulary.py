@@ -129,7 +129,6 @@ class SpellingNgrams:
         return frequency[frequency >= least]
 
     def table(self, types: Sequence[str]) -> Ragged:
-        """The features of each word."""
         index = {ngram: number for number, ngram in enumerate(self.ngrams)}
         rows = ([index[ngram] for ngram in spelled(word) if ngram in index] for word in types)
         return Ragged.of([np.array(row, dtype=np.int64) for row in rows])
@@ -141,8 +140,7 @@ class SpellingNgrams:
 
 
 def spelled(word: str) -> Iterator[str]:
-    """The n-grams of the characters of a word, spaces around it (scikit-learn's char_wb); of what
-    is too long for a word those of its beginning."""
+    """The n-grams of the characters of a word with spaces around it (scikit-learn's char_wb)."""
     word = f" {word} "[:LONGEST_WORD]
     for n in range(SPELLED[0], min(SPELLED[1], len(word)) + 1):
         for start in range(len(word) - n + 1):

@@ -55,7 +55,6 @@ class BagBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """Arguments of a model."""
         return self.ids, self.counts
 
 
@@ -74,7 +73,6 @@ class Bags:
 
     @property
     def tokens(self) -> np.ndarray:
-        """(N,) of each text"""
         return self.read.sizes
 
     def digests(self) -> np.ndarray:
@@ -131,7 +129,6 @@ class NgramField(TokenField):
 
     @property
     def names(self) -> list[str]:
-        """Names of the features."""
         return [
             *self.fitted.vocab.tokens[FIRST:][: self.words.vocab],
             *self._ngrams(),
@@ -268,7 +265,6 @@ class NgramField(TokenField):
         return BagBatch(torch.from_numpy(ids), torch.from_numpy(counts), torch.from_numpy(lengths))
 
     def without_spelling(self) -> None:
-        """Leave out the n-grams of characters."""
         self.spelling = SpellingNgrams()
         if self.idf is not None:
             self.idf = self.idf[: len(self.words)]

@@ -101,7 +101,6 @@ class EncodedImageSource(VectorSource):
         return [*self.images.storage_key(), "features", digest]
 
     def recording(self, raw: Any, where: str) -> Recording:
-        """(T, K)"""
         if isinstance(raw, Recording):
             return raw
         pixels = np.array(self.image(raw, where), dtype=np.float32)
@@ -197,8 +196,8 @@ class EncodedImageSource(VectorSource):
     def covered(
         self, vectors: np.ndarray, item: Any, side: int, encode: Callable[[Any], np.ndarray]
     ) -> Iterator[np.ndarray]:
-        """Yield the steps (T, K) of an image with its mean colour in a square, row by row. Those of
-        the latest image are kept: each of its words is explained."""
+        """Yield the steps (T, K) of an image with each square in its mean colour; the latest are
+        kept."""
         image = self.image(item)
         key = (hashlib.sha256(image.tobytes()).digest(), side)
         if self._covered is None or self._covered[0] != key:

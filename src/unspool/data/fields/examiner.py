@@ -56,16 +56,14 @@ class Examiner(ABC):
 
     @abstractmethod
     def shingles(self, values: Any, rows: np.ndarray) -> Ragged:
-        """uint64 hashes of the pieces of each of some rows, at least one; two rows are as similar
-        as these sets are."""
+        """uint64 hashes of the pieces of each row, at least one; similar sets mean similar rows."""
 
     @abstractmethod
     def features(self, values: Any, rows: np.ndarray) -> Ragged:
         """uint64 hashes of what a linear model counts in each of some rows."""
 
     def tracks(self, values: Any) -> list[SeriesTrack]:
-        """One a row, of rows whose parts are not compared but which may be the same series;
-        empty where they are none."""
+        """One a row, for rows that may be the same series; empty where parts are compared."""
         return []
 
     def families(self, name: str, raw: Sequence[Any]) -> list[str]:

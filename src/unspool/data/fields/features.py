@@ -47,7 +47,6 @@ class Features:
 
     @property
     def tokens(self) -> np.ndarray:
-        """(N,) steps of each"""
         return self.lengths
 
     def digests(self) -> np.ndarray:
@@ -78,7 +77,6 @@ class FeatureField(RecordingField):
 
     @property
     def names(self) -> list[str]:
-        """Names of the features."""
         return self.source.feature_names
 
     def as_read(self, recording: Any) -> Any:
@@ -108,7 +106,6 @@ class FeatureField(RecordingField):
         return Features(series, (self._features(series) - self.centre) / self.spread_)
 
     def _features(self, series: Series) -> np.ndarray:
-        """(N, F)"""
         size = len(self.names)
         rows = [
             self.source.features(series.scaled(row)) if series.lengths[row] else np.zeros(size)
@@ -133,7 +130,6 @@ class FeatureField(RecordingField):
         return FeatureBatch(x, torch.full((len(x),), x.shape[1]))
 
     def example(self, steps: int) -> tuple[Tensor, ...]:
-        """The inputs of one recording, for a summary."""
         return torch.zeros(1, len(self), dtype=torch.float64), torch.tensor([steps])
 
     def save(self, folder: Path) -> None:

@@ -205,8 +205,8 @@ class Field(ABC):
 
     @abstractmethod
     def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any:
-        """The stored column; `key` is its name in the cache, and where(row, step) the position of a
-        step in its file, for a message."""
+        """The stored column; `key` names it in the cache, where(row, step) is a position in its
+        file."""
 
     def blank(self, column: Any) -> np.ndarray:
         """(N,) bool: rows without a value."""

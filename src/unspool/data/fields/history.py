@@ -113,15 +113,13 @@ class HistoryField(RecordingField):
         return 2 * len(self.cycles) + len(self.ahead) + static
 
     def inputs(self, target: int) -> list[str]:
-        """Names of the numbers that are read of a step."""
         extra = [self.channels[i] for i in self.extra_channels]
         cycles = [f"{part} of the {c}" for c in self.cycles for part in ("sine", "cosine")]
         static = [name for column in self.static for name in column.inputs]
         return [self.targets[target], "observed", *extra, *cycles, *self.ahead, *static]
 
     def settle(self, column: VectorColumn, *, where: str) -> list[str]:
-        """Settle what does not depend on the split: the roles of the channels, times and
-        season, horizon. Returns notes."""
+        """Settle what does not depend on the split: roles, times, season and horizon."""
         self.source.channels = list(column.channels)
         for what, names in (("to be forecast", self.targets), ("known ahead", self.ahead)):
             for name in names:
@@ -249,7 +247,6 @@ class HistoryField(RecordingField):
         return notes
 
     def _roles(self) -> list[str]:
-        """Describe the role of each channel."""
         roles = {
             "to be forecast": self.targets,
             "known ahead": [*self.ahead, *(f"time of the {c}" for c in self.cycles)],
@@ -329,7 +326,7 @@ class HistoryField(RecordingField):
         return static
 
     def values(self, column: VectorColumn, progress: Progress = None) -> Stretches:
-        """Series that nothing was learnt from: all steps after a first window, at least the last
+        """Series that nothing was learnt from: all steps after a first window or before the
         horizon."""
         column = self.regular(column)
         rows = np.arange(len(column))

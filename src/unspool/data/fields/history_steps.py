@@ -41,8 +41,7 @@ def at_equal_steps(column: VectorColumn, step: TimeStep) -> VectorColumn:
 def on_equal_steps(
     values: np.ndarray, times: np.ndarray, step: TimeStep
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(T, C), (T,) -> each value at the nearest of equal steps, the mean where there are
-    several; NaN where there is none."""
+    """(T, C), (T,) -> the mean of the values nearest to each of equal steps; NaN without one"""
     if not len(times):
         return values, times
     numbers = step.since(float(times[0]), times)

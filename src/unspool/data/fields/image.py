@@ -171,7 +171,6 @@ class ImageSource(PixelSource):
             )
 
     def example_steps(self, steps: int) -> int:
-        """Steps of a whole image, where all are of one size."""
         if self.shape.any_width:
             return steps
         return int(self.shape.steps(np.array([self.shape.width]))[0])
@@ -180,8 +179,7 @@ class ImageSource(PixelSource):
         return self.shape.settings()
 
     def items(self, values: Any) -> Iterable[Any]:
-        """An array (H, W), or (H, W, C) with 1 to 4 colours, is one image; (N, H, W) and
-        (N, H, W, C) are several."""
+        """An array (H, W) or (H, W, C) is one image; (N, H, W) and (N, H, W, C) are several."""
         dimensions = getattr(values, "ndim", 0)
         coloured = dimensions == 3 and values.shape[2] in (1, 2, 3, 4)
         if isinstance(values, str | Path | Picture | Recording) or is_pillow(values):
@@ -212,7 +210,6 @@ class ImageSource(PixelSource):
         }
 
     def extent(self, raw: Any) -> str:
-        """An image has no length."""
         return ""
 
     def step_names(self, recording: Recording) -> list[str]:
@@ -225,7 +222,6 @@ class ImageSource(PixelSource):
         return Recording(x, tuple(channels), name=recording.name)
 
     def image(self, raw: Any) -> np.ndarray:
-        """Return (H, W, C) from 0 to 255, as the model reads it."""
         return self.pixels(self.recording(raw, "the image"))
 
     def pixels(self, recording: Recording) -> np.ndarray:
@@ -253,8 +249,7 @@ class ImageSource(PixelSource):
         return [f"{at} {name[4:]}" for at in small.names(wide) for name in small.elements()]
 
     def features(self, x: np.ndarray) -> np.ndarray:
-        """Pixels of images of one size, averaged to at most 16 x 16; statistics of the columns of
-        others"""
+        """Pixels of images of one size, averaged to at most 16 x 16; else statistics of columns"""
         if self.shape.any_width:
             return super().features(x)
         pixels = x.reshape(self.shape.width, self.shape.height, self.shape.colours)

@@ -24,7 +24,6 @@ class JoinedBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[tuple[Tensor, ...], ...]:
-        """Arguments of each model."""
         return tuple(member.inputs for member in self.members)
 
 
@@ -76,7 +75,6 @@ class JoinedField(Field):
 
     @property
     def source(self) -> Any:
-        """Source of the first, where it reads vectors."""
         return self.members[0].source
 
     @property
@@ -89,7 +87,6 @@ class JoinedField(Field):
 
     @property
     def fitted(self) -> Any:
-        """Tokenizer of the first."""
         return self.members[0].fitted
 
     def recording(self, raw: Any, where: str) -> Any:

@@ -251,8 +251,7 @@ class LabelField(NamesField):
 
 
 def sign_of_missing(names: Sequence[str]) -> str | None:
-    """`.` as of Stata, or another sign, where it stands among at least two labels of letters or
-    digits. Of several signs each may be a label."""
+    """The only sign, such as the `.` of Stata, among at least two labels of letters or digits."""
     signs = [name for name in names if name and not any(map(str.isalnum, name))]
     remaining = len({name for name in names if not is_missing(name)}) - 1
     return signs[0] if len(signs) == 1 and signs[0] in MISSING_SIGNS and remaining > 1 else None

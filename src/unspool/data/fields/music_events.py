@@ -84,8 +84,7 @@ PARSED = {name: parsed(name) for name in EVENTS}
 
 
 def events_of(piece: Piece, *, begun: bool = False) -> Iterator[str]:
-    """At each step notes end, then begin, the lowest first; then time passes. What sounds at the
-    end of a piece that is only `begun` does not end there."""
+    """At each step notes end, then begin; then time passes. A `begun` piece ends no notes."""
     ends = [(last, pitch) for _, last, pitch, _ in piece.notes.tolist()]
     moments = [(last, 0, pitch, 0) for last, pitch in ends if last < len(piece) or not begun]
     moments += [(first, 1, pitch, loud) for first, _, pitch, loud in piece.notes.tolist()]
@@ -108,8 +107,7 @@ def shifts(steps: int) -> Iterator[str]:
 
 
 def piece_of_events(names: Iterable[str], **about: Any) -> Piece:
-    """The music that events stand for: what ends a silent key is left out, and what sounds at the
-    end, ends there."""
+    """The music that events stand for; silent keys do not end, and all notes end at the end."""
     notes, sounding = list[tuple[int, int, int, int]](), dict[int, tuple[int, int]]()
     now, velocity = 0, VELOCITY
 
@@ -172,7 +170,6 @@ class EventForm(TextForm):
         return as_piece(raw, where, self.known.grid)
 
     def piece_of(self, names: Sequence[str], where: str) -> Piece:
-        """Return the piece of some events."""
         odd = next((name for name in names if name not in NUMBER), None)
         if odd is not None:
             raise DataError(

@@ -66,7 +66,6 @@ class PairBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """Arguments of a model."""
         return self.ids, self.lengths, self.firsts
 
 

@@ -40,7 +40,6 @@ class KnownMusic:
     numbers: MusicNumbers | None = None
 
     def learn(self, pieces: Iterable[np.ndarray]) -> None:
-        """From the frames of pieces, (T, 88) each."""
         rolls = list(pieces)
         self.numbers = music_numbers(rolls[:COUNTED])
         firsts = [np.flatnonzero(frames[0]).tolist() for frames in rolls[:OPENINGS] if len(frames)]
@@ -109,7 +108,6 @@ def piece_notes(
 
 
 def piece_items(values: Any) -> Iterable[Any]:
-    """Return the raw values of one piece, or of several."""
     one = isinstance(values, str | Path | Midi | Recording | dict)
     if one or (isinstance(values, np.ndarray) and values.ndim == 2):
         values = [values]

@@ -52,7 +52,6 @@ class PixelColumn(NamedTuple):
 
     @classmethod
     def load(cls, folder: Path, name: str) -> PixelColumn:
-        """Load what a writer has stored."""
         about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         path = folder / f"{name}.values.bin"
         empty = path.stat().st_size == 0
@@ -300,7 +299,6 @@ class PixelSource(VectorSource):
         return f"{size} (height x width), {'grey' if shape.colours == 1 else 'red, green and blue'}"
 
     def resized_rows(self, rows: int) -> str:
-        """Name so many rows in a note of their size."""
         return f"{rows:,} {self.rows}"
 
     def changed(self, seen: Seen) -> list[str]:

@@ -150,7 +150,6 @@ class Loudness(NamedTuple):
 
 
 def loudness(sound: Sound) -> Loudness:
-    """In one pass over its samples."""
     rate = sound.info().rate
     size = max(1, round(rate * WINDOW))
     count, peak, clipped, powers, rest = 0, 0.0, 0, list[np.ndarray](), np.zeros(0, np.float32)

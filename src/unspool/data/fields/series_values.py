@@ -43,7 +43,6 @@ class Scaler:
 
     @property
     def moments(self) -> Moments:
-        """Moments by which all rows are scaled."""
         if self.mode == "none":
             return Moments(np.zeros_like(self.mean), np.ones_like(self.std))
         return Moments(self.mean, self.std)
@@ -87,7 +86,6 @@ class Series:
 
     @property
     def tokens(self) -> np.ndarray:
-        """(N,) steps of each"""
         return self.lengths
 
     def scaled(self, row: int) -> np.ndarray:
@@ -247,8 +245,7 @@ def find_steps(times: Ragged) -> StepTimes | None:
 
 
 def resample(raw: Ragged, times: Ragged, step: float) -> tuple[Ragged, Ragged]:
-    """Values at equal steps from the first time to the last, on straight lines between those that
-    were observed; what lies outside of them is a gap."""
+    """Linear interpolation at equal steps; what lies outside of the observed values is a gap."""
     values, grids = [], []
     for row in range(len(raw)):
         x, t = np.asarray(raw[row]), np.asarray(times[row])

@@ -169,7 +169,6 @@ class VectorSource(ABC):
         return fitted
 
     def fit_notes(self, column: Any, rows: np.ndarray, fitted: FittedChannels) -> list[str]:
-        """Describe the training rows."""
         return [self.summary(column.values.lengths[rows]), *self.flaw_notes(column, rows, fitted)]
 
     def summary(self, lengths: np.ndarray) -> str:
@@ -220,7 +219,6 @@ class VectorSource(ABC):
 
     @property
     def elements(self) -> list[str]:
-        """Names of these numbers."""
         return self.channels
 
     def step_counts(self, lengths: np.ndarray) -> np.ndarray:
@@ -287,7 +285,6 @@ class VectorSource(ABC):
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of `features`."""
         names = [f"{channel} {name}" for channel in self.channels for name in STATISTICS]
         return [*names, "ln length"]
 
@@ -298,7 +295,6 @@ class VectorSource(ABC):
     # Values as people give them
 
     def option(self, name: str) -> Option:
-        """Return the option that names the column."""
         return Option(name)
 
     def items(self, values: Any) -> Iterable[Any]:
@@ -344,7 +340,6 @@ class VectorSource(ABC):
         }
 
     def extent(self, raw: Any) -> str:
-        """Describe the length of a value."""
         recording = self.recording(raw, f"the {self.noun}")
         end = f" to {recording.steps()[-1]}" if recording.dated else ""
         return f"{len(recording):,} steps{end}"
@@ -375,7 +370,6 @@ class VectorSource(ABC):
             )
 
     def examiner(self, values: Series, scaler: Scaler) -> Examiner | None:
-        """Return what compares and examines values for `check`."""
         steps = next(blocks(values.raw))
         return SeriesExaminer(self.channels, scaler.mean, scaler.std, steps, self.recording)
 
@@ -397,8 +391,7 @@ class SeriesSource(VectorSource):
 
 
 def as_steps(raw: Any, channels: int) -> Recording:
-    """The next steps of a series: a `Recording`; an array (T, C); or one step, a vector (C,). With
-    one channel (T,) are T steps, and a number is one."""
+    """A `Recording`, an array (T, C), or one step: a vector (C,), or a number of one channel."""
     if isinstance(raw, Recording):
         return raw
     if np.ndim(raw) == 0:
@@ -431,8 +424,7 @@ def count(number: int, noun: str) -> str:
 
 
 def series_items(values: Any, channels: int) -> Iterable[Any]:
-    """An array (N, T, C) is N series, one (T, C) or (T,) is one; with one channel (N, T) is N.
-    Anything else is a sequence of series."""
+    """Arrays (N, T, C) are N series, and (N, T) with one channel; (T, C) and (T,) are one."""
     dimensions = getattr(values, "ndim", 0)
     if isinstance(values, Recording) or dimensions == 1:
         return [values]

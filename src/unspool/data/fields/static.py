@@ -31,7 +31,6 @@ class StaticColumn:
 
     @property
     def inputs(self) -> list[str]:
-        """Names of the elements of its vector."""
         return [f"{self.name} {category}" for category in self.categories] or [self.name]
 
     def fit(self, values: Sequence[Any], where: str) -> None:

@@ -68,7 +68,6 @@ class Preparation(NamedTuple):
 
 
 def box(lines: Lines) -> np.ndarray:
-    """(2,) width and height"""
     points = np.concatenate(lines)
     return points.max(0) - points.min(0)
 
@@ -155,8 +154,7 @@ class StrokesSource(VectorSource):
         return {**super().to_json(drawing), "prepared": True, **({"text": text} if text else {})}
 
     def from_json(self, value: Any, where: str) -> Recording:
-        """Read what `to_json` returns, or points that somebody has drawn: dx, dy and pen up, or x
-        and y of one stroke."""
+        """Read what `to_json` returns, or points: dx, dy and pen up, or x and y of one stroke."""
         recording = super().from_json(value, where)
         stored = value if isinstance(value, dict) else {}
         text, prepared = stored.get("text"), stored.get("prepared") is True
@@ -196,6 +194,5 @@ def stroke_items(values: Any) -> Iterable[Any]:
 
 
 def alike(values: Any) -> bool:
-    """Whether what is nested three times is one drawing of points: lists of pairs. Several drawings
-    as offsets are lists of rows of three."""
+    """Whether lists in lists in lists are one drawing of points rather than several of offsets."""
     return all(is_list(stroke) and all(len_of(point) == 2 for point in stroke) for stroke in values)

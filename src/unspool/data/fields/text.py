@@ -200,8 +200,7 @@ class TokenField(Field):
     def numbered(
         self, column: TokenColumn, spans: np.ndarray, progress: Progress
     ) -> tuple[TokenColumn, np.ndarray | None]:
-        """The column that ids are read from, and the id of the vocabulary for each of its ids.
-        Pieces of words have a column of their own, with a text for each stretch and final ids."""
+        """The column of ids, with one text for each stretch, and their ids in the vocabulary."""
         if isinstance(self.fitted, SubwordTokenizer):
             return encode_subwords(column, spans, self.fitted, progress), None
         return column, word_ids(column.types, self.fitted)
@@ -246,7 +245,6 @@ class TokenField(Field):
         return None
 
     def chunk(self, raw: str, before: str | None, read: int) -> Chunk:
-        """`before` is the open end of what was read."""
         ids, before = tokens_of_chunk(raw, before, self.fitted.ids, self.fitted)
         kept = ids if self.room is None else ids[: max(0, self.room - read)]
         batch = TokenBatch(torch.from_numpy(kept)[None], torch.tensor([len(kept)]))
@@ -256,8 +254,7 @@ class TokenField(Field):
         return Chunk((), 0, before)
 
     def follow_line(self, line: str) -> str | None:
-        """Return what a line of standard input adds to a text; None where it ends it. Characters go
-        on in the next line; words end with it."""
+        """Text that a line of standard input adds; None where it ends it. Words end with a line."""
         if not line.strip():
             return None
         return line.rstrip("\r\n") if self.fitted.kind == "char" else line
@@ -315,7 +312,6 @@ class TokenField(Field):
         return self.form.examiner(values, words=self.fitted.kind != "char", unit=self.unit)
 
     def labels(self, text: Any) -> list[str]:
-        """Return the names of the steps: their tokens."""
         ids = self.frame.around(self.fitted.encode(text)[: self.room])
         return self.fitted.shown(ids.tolist())
 

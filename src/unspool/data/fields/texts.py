@@ -90,7 +90,6 @@ class Texts:
 
     @property
     def all_tokens(self) -> Tokens:
-        """The texts of all rows."""
         return self.tokens.select(self.of(np.arange(len(self))))
 
 
@@ -231,8 +230,7 @@ def flat(value: Any) -> list[str]:
 
 
 def texts_of(value: Any, name: str, where: str) -> list[str]:
-    """Return the texts of a cell, of a field of JSON or of several of them, with single spaces and
-    without empty ones."""
+    """Return the texts of cells or fields of JSON, with single spaces and without empty ones."""
     if value is None:
         return []
     if isinstance(value, str):

@@ -40,7 +40,6 @@ class TokenBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """Arguments of a model."""
         return self.ids, self.lengths, *(self.words or ())
 
 
@@ -52,8 +51,7 @@ def word_ids(types: Sequence[str], tokenizer: Tokenizer) -> np.ndarray:
 
 
 def open_ids(types: Sequence[str], vocab: Vocab) -> np.ndarray:
-    """(types,) the ids of tokens of a vocabulary; of any other a number beyond it, the same
-    wherever it comes: 62 bits of its digest."""
+    """(types,) ids in a vocabulary; for other tokens a number beyond it, of 62 bits of a digest."""
     index, size = vocab.index, len(vocab)
     known = (index.get(token, UNK_ID) for token in types)
     ids = (
@@ -66,7 +64,6 @@ DIGEST_FACTOR = 0x9E3779B97F4A7C15
 
 
 def token_digest(token: str) -> int:
-    """64 bits."""
     content = token.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
 
@@ -167,8 +164,7 @@ class Tokens:
         return self._kept
 
     def prints(self, common: dict[str, int]) -> np.ndarray:
-        """(N,) a number for each text, equal where the tokens are; `common` numbers the tokens of
-        all that is compared."""
+        """(N,) a number for each text, equal where tokens are; `common` numbers the tokens."""
         numbers = np.array([common.setdefault(t, len(common)) for t in self.types], np.uint64)
         sums = self._kept.astype(np.uint64)
         for owner, position, raw in self._blocks():  # Σ mix(mix(token) + position) mod 2^64
@@ -332,11 +328,9 @@ class TextForm:
     streaming_reason: ClassVar[str | None] = None
 
     def option(self, name: str) -> Option:
-        """Return the options that name the column."""
         return Option(name)
 
     def texts(self, raw: Any, where: str = "") -> tuple[str, ...]:
-        """Return the texts of a raw value."""
         return (raw,)
 
     def sample(self, values: Sequence[Any]) -> list[Any]:
@@ -351,7 +345,6 @@ class TextForm:
         return column.characters == 0
 
     def missing(self, name: str, column: TokenColumn, rows: np.ndarray) -> str:
-        """Describe blank rows."""
         return f"an empty {name}"
 
     def items(self, values: Any) -> Iterable[Any] | None:

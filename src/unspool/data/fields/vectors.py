@@ -44,7 +44,6 @@ class SeriesBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """Arguments of a model."""
         return self.values, self.lengths
 
 
@@ -104,15 +103,12 @@ class RecordingField(Field):
         return iter(())
 
     def as_read(self, recording: Recording) -> Recording:
-        """Return the steps that a model reads."""
         return recording
 
     def labels(self, raw: Any) -> list[str]:
-        """Return the names of the steps."""
         return self.source.step_names(self.as_read(self.recording(raw, "item")))
 
     def curves(self, recording: Recording) -> Recording:
-        """Return the channels that are drawn over time."""
         return self.source.curves(self.as_read(recording))
 
     def picture(self, raw: Any) -> dict[str, Any]:
@@ -154,12 +150,10 @@ class VectorField(RecordingField):
 
     @property
     def size(self) -> int:
-        """Numbers of a vector that a model reads."""
         return self.source.size + len(self.gappy) + (self.irregular == "channel")
 
     @property
     def inputs(self) -> list[str]:
-        """Names of these numbers."""
         names = [*self.source.elements, *(f"{self.channels[i]} observed" for i in self.gappy)]
         return [*names, *(["time between steps"] if self.irregular == "channel" else [])]
 
@@ -198,7 +192,6 @@ class VectorField(RecordingField):
         return series
 
     def series_of(self, raw: Ragged, times: Ragged | None) -> Series:
-        """Return the values of stored rows."""
         if self.irregular == "resample" and times is not None:
             assert self.steps is not None
             raw, times = resample(raw, times, self.steps.median)
@@ -314,7 +307,6 @@ class VectorField(RecordingField):
         return SeriesBatch(torch.from_numpy(x), torch.from_numpy(lengths))
 
     def example(self, steps: int) -> tuple[Tensor, ...]:
-        """Return the inputs of one value, for a summary."""
         steps = self.source.example_steps(steps)
         return torch.zeros(1, steps, self.size), torch.tensor([steps])
 
@@ -325,7 +317,6 @@ class VectorField(RecordingField):
         return self.source.examiner(values, self.scaler)
 
     def as_read(self, recording: Recording) -> Recording:
-        """Return the steps that a model reads: at equal distances, where they are resampled."""
         if self.irregular == "resample" and recording.times is not None:
             assert self.steps is not None
             raw, times = Ragged.of([recording.values]), Ragged.of([recording.times])

@@ -105,7 +105,6 @@ class VideoSource(PixelSource):
 
     @property
     def halvings(self) -> int:
-        """Number of times that a CNN halves the sides of a frame."""
         longer, count = max(self.shape.height, self.shape.width), 1
         while -(-longer // (1 << count)) > GRID:
             count += 1
@@ -167,8 +166,7 @@ class VideoSource(PixelSource):
             )
 
     def next_steps(self, raw: Any, state: Any, read: int) -> tuple[Recording, Any]:
-        """Return the next frames of a clip: one image, an array (T, H, W) or (T, H, W, C), a list
-        of images. (H, W, C) with up to 4 colours is one image."""
+        """Return the next frames: an image (H, W, C), an array (T, H, W, C) or a list of images."""
         dimensions = getattr(raw, "ndim", 0)
         image = dimensions == 2 or (dimensions == 3 and raw.shape[2] in (1, 2, 3, 4))
         if isinstance(raw, Picture) or is_pillow(raw) or image:
@@ -176,8 +174,8 @@ class VideoSource(PixelSource):
         return self.recording(raw, "frame"), None
 
     def items(self, values: Any) -> Iterable[Any]:
-        """An array (T, H, W), or (T, H, W, C) with 1 to 4 colours, is one clip; (N, T, H, W) and
-        (N, T, H, W, C) are several."""
+        """An array (T, H, W) or (T, H, W, C) is one clip; (N, T, H, W) and (N, T, H, W, C) are
+        several."""
         dimensions = getattr(values, "ndim", 0)
         coloured = dimensions == 4 and values.shape[3] in (1, 2, 3, 4)
         if isinstance(values, str | Path | Clip | Recording) or dimensions == 3 or coloured:
@@ -240,7 +238,6 @@ class VideoSource(PixelSource):
         return f"{len(self.recording(raw, 'the clip')):,} frames"
 
     def curves(self, recording: Recording) -> Recording:
-        """Return the mean of each colour over time."""
         x = recording.values.reshape(len(recording), -1, self.shape.colours)
         x = x.mean(1, dtype=np.float32)
         return Recording(x, tuple(self.channels), name=recording.name)
@@ -282,8 +279,7 @@ class VideoSource(PixelSource):
         ]
 
     def features(self, x: np.ndarray) -> np.ndarray:
-        """The first frame, the last, their mean, and the mean change from one to the next, each
-        averaged to at most 8 x 8"""
+        """First, last and mean frame, and the mean change, each averaged to at most 8 x 8"""
         small = x.reshape(len(x), self.shape.width, self.shape.height, self.shape.colours)
         small = block_means(small, self._small, 1)
         change = np.abs(np.diff(small, axis=0)).mean(0) if len(x) > 1 else np.zeros_like(small[0])

@@ -38,7 +38,6 @@ def count_types(column: TokenColumn, spans: np.ndarray) -> np.ndarray:
 
 
 def _count(column: TokenColumn, spans: np.ndarray) -> np.ndarray:
-    """Counts by windows, in constant memory."""
     counts = np.zeros(len(column.types), dtype=np.int64)
     spans = spans[spans[:, 0] < spans[:, 1]]
     for start in range(0, column.tokens, WINDOW):

@@ -46,7 +46,6 @@ class WordBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Tensor | None, ...]:
-        """Arguments of a model."""
         spelled = (self.spellings, self.sizes, self.which)
         return self.ids, self.lengths, *spelled, *(self.words or ())
 
@@ -181,7 +180,6 @@ class WordsField(TokenField):
         return Chunk(self.collate(self.encode([words]), np.arange(1)).inputs, len(words), before)
 
     def cut(self, text: str) -> list[str]:
-        """The words of a text."""
         assert isinstance(self.fitted, WordTokenizer)
         return [span.token for span in token_spans(text, split=self.fitted.split)]
 
@@ -200,7 +198,6 @@ class WordsField(TokenField):
         return iter(())
 
     def labels(self, words: Sequence[str]) -> list[str]:
-        """Return the names of the steps: their words."""
         return list(words)
 
     def save(self, folder: Path) -> None:
@@ -233,7 +230,6 @@ def fold(
 
 
 def fit_spelling(types: list[str], counts: np.ndarray, settings: TokenizerConfig) -> CharTokenizer:
-    """The characters of the training words, with their case."""
     seen: dict[str, int] = {}
     for raw in np.flatnonzero(counts):
         for char in types[raw]:

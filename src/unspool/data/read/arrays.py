@@ -121,8 +121,7 @@ class Arrays(Reader):
 
 
 def find_lengths(others: dict[str, np.ndarray], x: np.ndarray, file: TextFile) -> np.ndarray | None:
-    """(N,) the steps of each series, where an array says them, or where each begins; that array is
-    taken out of the others."""
+    """(N,) steps of each series, by an array of lengths or offsets, which is taken out."""
     lengths = next((others.pop(n) for n in list(others) if plain(n) in LENGTHS), None)
     offsets = next((others.pop(n) for n in list(others) if plain(n) in OFFSETS), None)
     bounds = lengths if offsets is None else offsets

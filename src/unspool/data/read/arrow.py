@@ -43,7 +43,6 @@ class Parquet(Reader):
             return list(arrow.parquet.read_schema(file.unpacked()).names)
 
     def batches(self, file: TextFile, names: list[str]) -> Iterator[Any]:
-        """Record batches of these columns."""
         with opened(file) as arrow, arrow.parquet.ParquetFile(file.unpacked()) as content:
             yield from content.iter_batches(BATCH, columns=names)
 
@@ -94,7 +93,6 @@ def refuse_sound(column: Column, name: str) -> None:
 
 
 def stream(arrow: Any, source: Any) -> Any:
-    """A reader of the file format, or of the stream format."""
     try:
         return arrow.ipc.open_file(source)
     except arrow.ArrowInvalid:

@@ -59,7 +59,6 @@ class Clip:
 
     @property
     def nbytes(self) -> int:
-        """That it takes in memory."""
         size = 0 if self.pixels is None else self.pixels.nbytes
         return size + sum(picture.nbytes for picture in self.pictures)
 
@@ -74,7 +73,6 @@ class Clip:
         return sum(1 for _ in self.frames())
 
     def header(self) -> Header:
-        """Header of the first frame."""
         if self.path is not None and self.path.suffix.lower() == ".gif":
             return Picture(self.path, self.name).header()
         if self.path is None or self.path.is_dir():
@@ -182,7 +180,6 @@ class Clip:
 
 
 def pyav(name: str) -> Any:
-    """The module `av`."""
     try:
         import av
     except ImportError:

@@ -147,8 +147,7 @@ def fitted(row: list[str], width: int) -> list[str]:
 
 
 def rows_above(rows: Sequence[Cells], is_header: Callable[[Sequence[Cells]], bool]) -> int:
-    """Count the first rows that are titles, comments or headings of groups of columns: at least
-    half of their cells are empty, and the row below them is the header."""
+    """Count the titles, comments and headings above the header: rows half empty, or emptier."""
     if rows[0][0].strip().lower() == "sep=":  # by which Excel is told the delimiter
         return 1
     width = Counter(map(len, rows)).most_common(1)[0][0]

@@ -99,7 +99,6 @@ class Conll(Reader):
 
     @property
     def word_and_tag(self) -> tuple[str, str]:
-        """The usual columns."""
         return self.columns[0].name, self.columns[-1].name
 
     def is_word(self, fields: list[str]) -> bool:

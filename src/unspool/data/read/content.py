@@ -293,8 +293,7 @@ def suggestion(data: bytes) -> str | None:
 
 
 def share_of_common(data: bytes, encoding: str) -> float:
-    """Share of common characters beyond ASCII, above that of random bytes; 0 where
-    bytes are invalid."""
+    """Share of common characters beyond ASCII, above that of random bytes; 0 if invalid."""
     try:
         characters = [char for char in data.decode(encoding) if not char.isascii()]
     except UnicodeDecodeError:

@@ -351,8 +351,7 @@ def table_rows(
 
 
 def _has_known_names(head: FileHead, delimiter: str) -> bool:
-    """Whether the first line has names, a known or a requested one among them, above a line of
-    columns."""
+    """Whether the first line has known or requested names, above a line of columns."""
     requested = {plain(name) for names in head.data.columns.values() for name in names}
     requested |= {plain(head.data.text)} if head.data.text else set()
     lines = head.lines

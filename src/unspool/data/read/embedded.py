@@ -26,7 +26,6 @@ FEWEST = 16  # pixels of an image
 
 
 def encoded_picture(value: Any, where: str) -> Picture:
-    """The image of such a cell."""
     if isinstance(value, dict):
         value = value.get("bytes")
     if isinstance(value, str):
@@ -42,8 +41,7 @@ def encoded_picture(value: Any, where: str) -> Picture:
 
 
 def pixel_shape(columns: Sequence[Column]) -> tuple[int, ...]:
-    """(height, width) or (height, width, 3) of images whose pixels are columns; () where they are
-    called otherwise, or are too few or too many for a square."""
+    """(height, width[, 3]) of images whose pixels are columns; () where names do not fit."""
     names = [column.name.strip() for column in columns]
     if len(names) < FEWEST:
         return ()
@@ -65,13 +63,11 @@ def pixel_shape(columns: Sequence[Column]) -> tuple[int, ...]:
 
 
 def pixel_columns(columns: Sequence[Column]) -> list[Column]:
-    """Those that are called like pixels."""
     every = [column for column in columns if NUMBERED.fullmatch(column.name.strip())]
     return every or [column for column in columns if PLACED.fullmatch(column.name.strip())]
 
 
 def pixel_column(columns: Sequence[Column]) -> Column | None:
-    """The columns of pixels as one."""
     pixels = pixel_columns(columns)
     if not pixel_shape(pixels):
         return None
@@ -79,7 +75,6 @@ def pixel_column(columns: Sequence[Column]) -> Column | None:
 
 
 def picture_of_cells(values: Sequence[Any], shape: tuple[int, ...], where: str) -> Picture:
-    """The image of the cells of a row."""
     try:
         x = np.array(values, dtype=np.float32)
     except (TypeError, ValueError):

@@ -59,8 +59,7 @@ class Excel(Cells):
 
 
 def rows_of(book: Any, sheet: str, file: TextFile) -> Iterator[tuple[Any, ...]]:
-    """The rows of a sheet, which is parsed as it is read. How large it calls itself is passed over:
-    a wrong size would make every row thousands of empty cells."""
+    """The rows of a sheet as they are parsed, whatever size it claims to have."""
     try:
         book[sheet].reset_dimensions()
         yield from book[sheet].iter_rows(values_only=True)

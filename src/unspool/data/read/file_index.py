@@ -77,7 +77,6 @@ class FileIndex:
         return f" (only {len(self._listings):,} folders searched for files)" * self.truncated
 
     def parent(self) -> Path:
-        """The folder that contains the root."""
         return self.root / ".." if self.root.name in ("", "..") else self.root.parent
 
     def files_below(self, folder: Path) -> Iterator[Path]:
@@ -119,8 +118,7 @@ def find_media_folder(names: Sequence[str], index: FileIndex, medium: Medium) ->
 
 
 def find_stems(names: Sequence[str], index: FileIndex, medium: Medium) -> MediaFolder | None:
-    """Return the table's folder, or the subfolder, with all sampled files, whose names lack their
-    suffix; the suffix is empty where they have it."""
+    """Return the table's folder or a subfolder with all sampled files, and their suffix."""
     sample = [medium.file_of(name.strip()) for name in names[:SAMPLE_SIZE]]
     suffixes = ("", *(s for suffix in medium.endings for s in (suffix, suffix.upper())))
     for folder in (index.root, *index.subfolders(index.root)):
@@ -131,8 +129,7 @@ def find_stems(names: Sequence[str], index: FileIndex, medium: Medium) -> MediaF
 
 
 def files_by_name(names: Sequence[str], index: FileIndex, medium: Medium) -> dict[str, Path]:
-    """Map names to files in several folders below the table's folder, or below its parent; empty
-    unless all sampled files are among them and no two files have the same name."""
+    """Map names to files in several folders; empty unless all are found and unambiguous."""
     sample = {medium.file_of(name.strip()) for name in names[:SAMPLE_SIZE]}
     for top in (index.root, index.parent()):
         folders = [f for f in index.subfolders(top) if top == index.root or f != index.root]

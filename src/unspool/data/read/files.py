@@ -142,7 +142,6 @@ class TextFile:
             )
 
     def size(self) -> int:
-        """Bytes on disk."""
         try:
             return self.path.stat().st_size
         except OSError as error:
@@ -219,7 +218,6 @@ class TextFile:
 
     @property
     def codec(self) -> str:
-        """The encoding that it is read with."""
         with self._open() as (content, _):
             return encoding_of(content.read(4096), self.encoding)
 
@@ -376,9 +374,7 @@ OF_PATHS = re.compile(r"(folder|name)(_\d+)?|split")  # names of the columns tha
 
 
 def path_columns(files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
-    """Columns from the names of files: the folder of each, its name, and the parts of both where
-    every file has as many; `split`, where folders are called train, test and the like: (name of the
-    column, a value for each file)."""
+    """Columns of folders, names and their parts, and `split`: (name, a value for each file)."""
     root = Path(files[0].path).parents
     shared = next((p for p in root if all(p in file.path.parents for file in files)), None)
     folders = [list(f.path.parent.relative_to(shared).parts) if shared else [] for f in files]
@@ -403,8 +399,7 @@ def path_columns(files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
 
 
 def split_folders(folders: list[list[str]]) -> list[str]:
-    """The parts of data that folders are called by, at the first level where all are, one of them
-    train; that level is taken out of `folders`. [] where there is none."""
+    """Take the first level of folders called train, test and so on out of `folders`."""
     for level in range(min(map(len, folders), default=0)):
         names = [folder[level] for folder in folders]
         parts = {PARTS.get(name.lower()) for name in names}

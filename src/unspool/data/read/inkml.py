@@ -123,8 +123,8 @@ class Parsed:
 
     @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused
     def _trace(self, text: str) -> np.ndarray:
-        """Numbers as they are, or after ' as differences, after " as differences of these; the
-        sign of a channel holds until another comes."""
+        """Numbers as they are, after ' as differences, after " as differences of these, until
+        changed."""
         width = len(self._channels) or 2
         signs = ["!"] * max(width, 2)
         value, speed = np.zeros(len(signs)), np.zeros(len(signs))
@@ -190,5 +190,4 @@ class InkMl(Reader):
 
 
 def called(kind: str) -> str:
-    """Column name for a type of annotation."""
     return "text" if kind in TRUTHS else kind

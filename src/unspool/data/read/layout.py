@@ -182,8 +182,7 @@ def find_id(table: Table, columns: Sequence[Column], time: Column) -> Column | N
 
 
 def tells_series_apart(table: Table, columns: Sequence[Column], time: Column) -> bool:
-    """Whether columns of words or whole numbers are an id, whatever their names: the times of all
-    rows do not follow each other, those of the rows with the same values do."""
+    """Whether columns are an id: times increase in rows with the same values, not in all."""
     if (
         len(table.files) > 1
         or not table.header
@@ -196,8 +195,7 @@ def tells_series_apart(table: Table, columns: Sequence[Column], time: Column) ->
 
 @lru_cache(maxsize=64)  # every task asks
 def follows_by(reader: Reader, keys: tuple[int, ...], time: int, dates: str | None) -> bool:
-    """Whether times increase within equal keys in the first rows, at least three to a key on
-    average."""
+    """Whether times increase within equal keys in the first rows, with three rows to a key."""
     latest: dict[Any, float] = {}
     before, backwards, count = -math.inf, False, 0
     for row in islice(reader.rows([*keys, time]), DEEP_SAMPLE):
@@ -214,7 +212,6 @@ def follows_by(reader: Reader, keys: tuple[int, ...], time: int, dates: str | No
 
 
 def has_matrices(column: Column) -> bool:
-    """Whether its values have channels of their own."""
     first: Any = column.sample[0]
     shape = getattr(getattr(first, "values", first), "shape", None)
     if shape is not None:

@@ -158,7 +158,6 @@ class MidiFiles(MediaFiles):
 
 
 def medium_of(name: Any) -> Medium | None:
-    """The kind of a file, by its name."""
     return next((medium for medium in MEDIA if medium.named(name)), None)
 
 
@@ -284,8 +283,7 @@ def left_out(visible: Sequence[Path], read: Sequence[Path]) -> str:
 
 
 def names_files(table: Path, medium: Medium, stems: Set[str] = frozenset()) -> bool:
-    """Whether the first lines of a table name files of a kind, by their endings or as `stems`; not
-    of what cannot be read, or is a list of names and no table."""
+    """Whether the first lines of a table name files of a kind, by suffixes or as `stems`."""
     try:
         with open_regular(table) as file:
             start = file.read(1 << 16).decode("utf-8", "replace")
@@ -336,5 +334,4 @@ def listed_parts(files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
 
 
 def is_beside(path: Path) -> bool:
-    """Whether it is such a file."""
     return path.match(TRANSCRIPTS) or path.name in LISTS

@@ -129,8 +129,7 @@ def array_of(raw: Any) -> np.ndarray:
 
 
 def value(raw: Any) -> Any:
-    """A value as JSON has it; what is missing (None, NaN, NA) is None, a date is written out. An
-    array of numbers, such as a series or an image, stays one."""
+    """A value as JSON has it; missing ones are None, dates are strings, arrays stay arrays."""
     if isinstance(raw, Recording | Picture | Clip):
         return raw
     if is_pillow(raw):
@@ -255,7 +254,6 @@ def _texts_and_labels(name: str, texts: Any, labels: Any) -> Columns:
 
 
 def is_series(rows: Sequence[Any]) -> bool:
-    """Whether values in memory are series of numbers."""
     return bool(rows) and all(map(is_numeric, rows))
 
 
@@ -346,7 +344,6 @@ class MemoryTable(Table):
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of all values, with the names of their columns."""
         digest = hashlib.sha256()
         reader: Any = getattr(self.reader, "inner", self.reader)  # of steps, their rows
         for column, values in zip(reader.columns, reader.values):

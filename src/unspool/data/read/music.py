@@ -38,7 +38,6 @@ Frame = Sequence[Any] | None
 
 
 def pitch_name(pitch: int) -> str:
-    """60 is C4."""
     return f"{CLASSES[pitch % 12]}{pitch // 12 - 1}"
 
 
@@ -67,7 +66,6 @@ class Piece(Recording):
         return f"{self.name}: {size}" if self.name else size
 
     def __getitem__(self, steps: slice) -> Piece:
-        """Some of its steps, and what sounds in them."""
         start, stop, _ = steps.indices(len(self))
         notes = self.notes[(self.notes[:, 1] > start) & (self.notes[:, 0] < stop)].copy()
         notes[:, :2] = notes[:, :2].clip(start, stop) - start
@@ -114,8 +112,7 @@ def is_midi(name: Any) -> bool:
 
 
 def as_piece(raw: Any, where: str, grid: int = GRID) -> Piece:
-    """Make a piece of a MIDI file or its name; a list of frames, each a list of pitches; an array
-    (T, 88) of keys or (T, 128) of pitches; or what `piece_to_json` gives."""
+    """Make a piece of a MIDI file, lists of pitches, an array (T, 88) or (T, 128), or of JSON."""
     if isinstance(raw, Piece):
         return raw
     if is_midi(raw):

@@ -37,8 +37,7 @@ class ArrayShape(NamedTuple):
 
 
 def read_header(content: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether the first index is the fastest, and type of a stream, which stands behind the
-    header then. Of what is none it raises whatever NumPy's parsers do."""
+    """Shape, whether in Fortran order, and type; raises whatever NumPy's parsers do."""
     version = npy.read_magic(content)
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     with warnings.catch_warnings():  # about headers of Python 2
@@ -48,7 +47,6 @@ def read_header(content: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 @contextmanager
 def stream(file: TextFile, name: str) -> Iterator[Any]:
-    """An array of a file, from its magic number on."""
     path = file.unpacked()
     if not zipfile.is_zipfile(path):
         with open(path, "rb") as content:

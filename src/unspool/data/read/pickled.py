@@ -89,7 +89,6 @@ def text(value: Any) -> str:
 
 
 def called(name: Any, arguments: Any) -> ElementType | Array | bytes:
-    """Evaluate an allowed call."""
     if isinstance(name, Name) and name == "_codecs encode" and arguments[1] == "latin1":
         return str(arguments[0]).encode("latin-1")  # bytes, in pickles of Python 2's protocols
     if isinstance(name, Name) and name in MAKERS and arguments[0] == "numpy ndarray":

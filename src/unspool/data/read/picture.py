@@ -71,7 +71,6 @@ class Picture:
 
     @property
     def nbytes(self) -> int:
-        """That it takes in memory."""
         held = len(self.encoded) if self.encoded is not None else 0
         return held if self.pixels is None else self.pixels.nbytes
 
@@ -129,7 +128,6 @@ class Picture:
 
 
 def pillow(name: str) -> Any:
-    """The module `PIL.Image`."""
     try:
         from PIL import Image
     except ImportError:
@@ -142,7 +140,6 @@ def pillow(name: str) -> Any:
 
 
 def header_of(image: Any) -> Header:
-    """Header of an image that Pillow has opened."""
     try:
         orientation = image.getexif().get(ORIENTATION, 1)
     except Exception:  # EXIF that cannot be parsed turns nothing
@@ -170,7 +167,6 @@ def has_grey_palette(image: Any) -> bool:
 
 
 def pixels_of(image: Any, header: Header) -> np.ndarray:
-    """The pixels of an image that Pillow has opened."""
     from PIL import Image, ImageOps
 
     if header.turned:

@@ -63,12 +63,10 @@ class FileHead:
 
     @cached_property
     def start(self) -> str:
-        """The first megabyte of text."""
         return next(self.file.blocks(), "")
 
     @cached_property
     def lines(self) -> list[str]:
-        """The first lines that are not blank."""
         return self.file.head(SAMPLE)
 
 
@@ -92,7 +90,6 @@ class Column(_Column):
 
     @cached_property
     def profile(self) -> ColumnProfile:
-        """Facts about the sample."""
         return ColumnProfile(self.sample)
 
     @property

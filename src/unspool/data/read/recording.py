@@ -45,7 +45,6 @@ class Recording:
         return len(self.values)
 
     def __getitem__(self, steps: slice) -> Recording:
-        """Some of its steps."""
         times = None if self.times is None else self.times[steps]
         return replace(self, values=self.values[steps], times=times)
 
@@ -69,8 +68,7 @@ def time_name(time: float, *, dated: bool) -> str:
 
 
 def is_numeric(value: Any) -> bool:
-    """Whether a value in memory is a series: an array of numbers, or a list of them, or of such
-    lists."""
+    """Whether a value is a series: an array or a list of numbers, or of lists of them."""
     if isinstance(value, Recording):
         return True
     if hasattr(value, "dtype") and hasattr(value, "ndim"):
@@ -128,8 +126,7 @@ def recording_to_json(recording: Recording) -> dict[str, Any]:
 
 
 def recording_from_json(value: Any, where: str) -> Recording:
-    """{"values": [[1, 2], ...]} with perhaps "times", "dated", "channels", "static" and "name"; or
-    the values alone."""
+    """{"values": [[1, 2], ...]} with perhaps times, dated, channels, static and name."""
     if not isinstance(value, dict):
         value = {"values": value}
     try:

@@ -74,8 +74,7 @@ class Sound:
         return opened(self.path, self.name)
 
     def blocks(self, size: int = BLOCK, *, empty: bool = False) -> Iterator[np.ndarray]:
-        """Stretches (n,) of the samples, float32, channels mixed; unless it may be empty at least
-        one sample in all."""
+        """Stretches (n,) of the samples, float32, channels mixed; at least one unless `empty`."""
         total = 0
         for block in self._raw(size):
             with np.errstate(over="ignore", invalid="ignore"):  # refused below
@@ -133,12 +132,10 @@ def is_wav(path: Path | None) -> bool:
 
 
 def is_sound(name: Any) -> bool:
-    """Whether a file of this name holds sound."""
     return isinstance(name, str | os.PathLike) and str(name).lower().endswith(ENDINGS)
 
 
 def is_rate(rate: float) -> bool:
-    """Whether sound may have so many samples a second."""
     return LEAST_RATE <= rate <= LARGEST_RATE
 
 
@@ -275,8 +272,7 @@ class Piped(Protocol):
 
 
 def piped_blocks(file: Piped, form: Form) -> Iterator[np.ndarray]:
-    """Blocks (n, channels) of float32 as soon as their bytes are there, up to the end of the pipe
-    or of the samples."""
+    """Blocks (n, channels) of float32 as soon as their bytes are there."""
     step, left, rest = form.channels * form.bits // 8, form.size, b""
     while left and (data := file.read1(min(PIPED, left))):
         left -= len(data)
@@ -319,7 +315,6 @@ def wav_of(sound: Sound) -> bytes:
 
 
 def decoder(path: Path, name: str) -> Any:
-    """An open `soundfile.SoundFile`."""
     try:
         import soundfile
     except ImportError:

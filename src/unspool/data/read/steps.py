@@ -262,7 +262,6 @@ def short_name(file: TextFile) -> str:
 
 
 def step_table(table: Table, layout: Long) -> Table:
-    """The same files, a recording a row."""
     if len(table.files) > 1:
         refuse_other_headers(table)
     return replace(table, reader=StepRows(table, layout))

@@ -128,8 +128,7 @@ class Table:
         )
 
     def several(self, requested: str, *, option: str) -> list[Column]:
-        """The columns that an option names, with commas between them; one whose own name has commas
-        is one."""
+        """The columns that an option names, with commas between them, unless a name has commas."""
         if any(column.name == requested for column in self.columns):
             return [self.column(requested, option=option)]
         columns = [self.column(name, option=option) for name in listed_names(requested)]
@@ -164,8 +163,7 @@ class Table:
         return replace(self, data=data, reader=reader)
 
     def as_documents(self) -> Table:
-        """The same file, where it was taken for sentences in columns without being named so, as
-        what it is otherwise."""
+        """The same file as something else than sentences, unless that format was named."""
         if self.shape != Shape.SENTENCES or self.data.format != AUTO:
             return self
         reader, certain = guess_format(self.files[0], self.data, sentences=False)
@@ -205,7 +203,6 @@ class Table:
 
 
 def _joined(rows: Iterator[Row], columns: Sequence[Column]) -> Iterator[Row]:
-    """The values of columns with parts as lists."""
     for row in rows:
         values = iter(row.values)
         joined = (

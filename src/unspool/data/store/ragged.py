@@ -27,7 +27,6 @@ class Ragged:
 
     @classmethod
     def of(cls, sequences: Sequence[np.ndarray]) -> Ragged:
-        """Sequences in memory."""
         lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
         values = np.concatenate(sequences) if len(sequences) else np.empty(0, dtype=np.int64)
         return cls(values, np.cumsum(lengths) - lengths, lengths)
@@ -52,7 +51,6 @@ class Ragged:
         return Ragged(self.values, self.starts[rows], self.lengths[rows])
 
     def cut(self, longest: int) -> Ragged:
-        """Every sequence to its first `longest` values."""
         return Ragged(self.values, self.starts, np.minimum(self.lengths, longest))
 
     def windows(self, windows: Windows) -> Ragged:
@@ -72,8 +70,7 @@ class Windows(NamedTuple):
 
 
 def cut_windows(lengths: np.ndarray, size: int, stride: int) -> Windows:
-    """Every sequence in windows of `size` steps, each `stride` after the one before; the last one
-    ends with its sequence. A shorter sequence is one window."""
+    """Windows of `size` steps every `stride` steps, the last at the end of its sequence."""
     lengths = lengths.astype(np.int64)
     counts = 1 + -(-np.maximum(lengths - size, 0) // stride)
     origin = np.repeat(np.arange(len(lengths)), counts)

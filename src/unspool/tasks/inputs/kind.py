@@ -32,8 +32,7 @@ def windows_of(part: Part, field: str, data: DataConfig) -> Windows | None:
 
 
 def merged(scores: np.ndarray, windows: Windows, kind: Kind) -> np.ndarray:
-    """Scores (W, C) of windows to those of their recordings (N, C): of the mean of their
-    probabilities, or the mean of their numbers."""
+    """Average the scores (W, C) of windows to those of their recordings (N, C)."""
     cuts = np.flatnonzero(np.diff(windows.origin)) + 1
     parts = np.split(scores, cuts)
     means = [average(torch.from_numpy(part[:, None]), kind) for part in parts]  # (1, C) each
@@ -97,8 +96,7 @@ class InputKind(ABC):
         return False
 
     def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
-        """Plan how a task reads the table; None where it has no such values, or not those that the
-        task needs."""
+        """Plan how a task reads the table; None where it has not the values that the task needs."""
         return None
 
     def recommended_settings(

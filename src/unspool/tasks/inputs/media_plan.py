@@ -51,8 +51,7 @@ OTHERS: dict[Target, Message] = {
 
 
 def media_column(table: Table, data: DataConfig, medium: Medium) -> Column | None:
-    """The column of values of a medium, of the names of its files, or of names without suffixes
-    where all sampled files exist."""
+    """The column of values of a medium, or of names of its files, with suffixes or without."""
     if data.input not in ("auto", medium.name):
         return None
     if table.reader.medium == medium:
@@ -256,8 +255,7 @@ def only_answer(others: list[Column], target: Target) -> Column | None:
 
 
 def text_names(files: Column, medium: Medium, target: Target) -> tuple[str, ...]:
-    """Names of columns whose texts are for `target`, where no task was named: those that describe
-    files, or any of files that occur again, are captions."""
+    """Names of columns of texts for `target`, where no task was named."""
     names = [medium.file_of(value) for value in files.sample if isinstance(value, str)]
     if medium.described and len(set(names)) < len(names):
         return NAMES["caption"] if target == "caption" else ()
@@ -267,8 +265,7 @@ def text_names(files: Column, medium: Medium, target: Target) -> tuple[str, ...]
 
 
 def several_captions(table: Table, others: list[Column], *, named: bool) -> Column | None:
-    """Columns such as caption_1 and caption_2, as one; or the only column of texts beside the names
-    of files, in a table without a header."""
+    """Columns such as caption_1 and caption_2 as one; else the only column of texts."""
     if table.header:
         columns = [c for c in others if SEVERAL.fullmatch(c.name.strip().lower())]
         captions = [c for c in columns if c.name.strip().lower().startswith(CAPTION_NAMES)]

@@ -271,7 +271,6 @@ def is_id(column: Column) -> bool:
 
 
 def is_class(value: Any) -> bool:
-    """A word, or a whole number."""
     return not is_number(value) or float(value) == int(float(value))
 
 
@@ -327,7 +326,6 @@ def of_arrays(layout: Nested) -> Conversion:
 
 
 def with_label(found: SeriesColumns, target: Target) -> Conversion | None:
-    """The conversion of the series, and labels as strings."""
     first, noun = found.convert, f"series and {target}"
 
     def convert(values: Values, columns: tuple[str, ...], where: str) -> Values:
