@@ -274,10 +274,6 @@ def split_note(corpus: Corpus, plans: Mapping[str, Plan], hold_out: HoldOut, uni
         own = how
         if hold_out.fold and name == hold_out.fold_part:
             own = f"fold {hold_out.fold} of {hold_out.folds}"
-        size = f"{name} {part_size(part, unit):,}"
-        sizes.append(size if name in plans else f"{size} ({own})")
+        size = int(part.lengths.sum()) if unit == "tokens" else len(part)
+        sizes.append(f"{name} {size:,}" + ("" if name in plans else f" ({own})"))
     return f"{unit}: " + ", ".join(sizes)
-
-
-def part_size(part: Part, unit: str) -> int:
-    return int(part.lengths.sum()) if unit == "tokens" else len(part)

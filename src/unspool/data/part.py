@@ -144,49 +144,35 @@ class Part:
         return total
 
     def select(self, rows: np.ndarray) -> Part:
-        return Part(
-            self.fields,
-            {name: found.select(rows) for name, found in self.values.items()},
-            rows=self.rows[rows],
-            lines=self.lines[rows],
-            files=self.files[rows],
-            plan=self.plan,
-        )
+        return self._at(rows, {name: values.select(rows) for name, values in self.values.items()})
 
     def only(self, field: str) -> Part:
-        return Part(
-            {field: self.fields[field]},
-            {field: self.values[field]},
-            rows=self.rows,
-            lines=self.lines,
-            files=self.files,
-            plan=self.plan,
-        )
+        part = self._at(np.arange(len(self)), {field: self.values[field]})
+        part.fields = {field: self.fields[field]}
+        return part
 
     def in_windows(self, windows: Windows) -> Part:
         """Stretches of its rows as rows; what a row has as a whole is that of each stretch."""
-        return Part(
-            self.fields,
-            {
-                name: found.windows(windows)
-                if hasattr(found, "windows")
-                else found.select(windows.origin)
-                for name, found in self.values.items()
-            },
-            rows=self.rows[windows.origin],
-            lines=self.lines[windows.origin],
-            files=self.files[windows.origin],
-            plan=self.plan,
-        )
+        values = {
+            name: whole.windows(windows)
+            if hasattr(whole, "windows")
+            else whole.select(windows.origin)
+            for name, whole in self.values.items()
+        }
+        return self._at(windows.origin, values)
 
     def in_pieces(self, field: str, length: int) -> Part:
         """Long rows of a field as several of at most `length` steps (0: not cut)."""
         pieces = self.values[field].in_pieces(length)
+        return self._at(pieces.origin, {field: pieces})
+
+    def _at(self, rows: np.ndarray, values: Mapping[str, Any]) -> Part:
+        """A part with other values, each of one of these rows."""
         return Part(
             self.fields,
-            {field: pieces},
-            rows=self.rows[pieces.origin],
-            lines=self.lines[pieces.origin],
-            files=self.files[pieces.origin],
+            values,
+            rows=self.rows[rows],
+            lines=self.lines[rows],
+            files=self.files[rows],
             plan=self.plan,
         )

@@ -17,11 +17,11 @@ import torch
 from torch import nn
 
 from unspool.config import Config, ModelConfig, TokenizerConfig
-from unspool.data.fields.bag_vocabulary import flat
 from unspool.data.fields.bags import Bags, NgramField
 from unspool.data.fields.features import FeatureField, Features
 from unspool.data.part import Part
 from unspool.data.split import HoldOut, stratified
+from unspool.data.store.ragged import gather
 from unspool.nn.models.linear import Constant, Linear
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ def tf_idf(bags: Bags, field: NgramField) -> csr_matrix:
 
     assert field.idf is not None
     lengths = bags.features.lengths
-    columns, counts = flat(bags.features), flat(bags.counts)
+    columns, counts = gather(bags.features), gather(bags.counts)
     x = (1 + np.log(counts)) * field.idf[columns]
     rows = np.repeat(np.arange(len(bags)), lengths)
     for block in (columns < len(field.words), columns >= len(field.words)):

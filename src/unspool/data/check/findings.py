@@ -7,7 +7,7 @@ out (white space between words, case if it is folded).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -18,10 +18,6 @@ from unspool.errors import Setting
 RATIO = 3  # a side so many times longer than usual, against the other, is probably another text
 LONG = 10  # tokens below which such a ratio means nothing
 FAR = 3.0  # times the distance of the quartiles, beyond which a length is far out (Tukey 1977)
-
-
-def no_note(row: int) -> str:
-    return ""
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ class Draft:
     what: str
     rows: np.ndarray
     remedy: str = ""
-    note: Callable[[int], str] = field(default=no_note)
+    note: Callable[[int], str] = lambda row: ""
     listed: int = 5
 
 

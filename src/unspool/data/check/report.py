@@ -143,7 +143,8 @@ class CheckReport:
 
 def _part_lines(part: PartReport, unit: str, *, known: bool) -> list[str]:
     """`known`: whether there is a vocabulary, which may lack some."""
-    lines = [f"{part.name}: " + ", ".join(_sizes(part, unit))]
+    sizes = {_noun(part, unit): part.rows, unit: part.tokens, "characters": part.characters}
+    lines = [f"{part.name}: " + ", ".join(f"{n:,} {what}" for what, n in sizes.items() if n)]
     if known and not part.name.startswith("train"):
         lines[0] += f"; {100 * part.unknown:.2f} % of the {unit} are unknown to train"
     if part.labels:
@@ -159,15 +160,10 @@ def _part_lines(part: PartReport, unit: str, *, known: bool) -> list[str]:
     of_what = "length" if part.has_targets or part.noun else _noun(part, unit)
     for what, lengths in {"characters": part.character_lengths, unit: part.token_lengths}.items():
         if lengths:
-            shown = ", ".join(f"{_percentile_name(p)} {n:,}" for p, n in lengths.items())
+            names = {50: "median", 100: "longest"}
+            shown = ", ".join(f"{names.get(p, f'{p} %')} {n:,}" for p, n in lengths.items())
             lines.append(f"  {of_what} in {what}: {shown}")
     return lines
-
-
-def _sizes(part: PartReport, unit: str) -> list[str]:
-    sizes = {_noun(part, unit): part.rows, unit: part.tokens}
-    sizes["characters"] = part.characters
-    return [f"{count:,} {what}" for what, count in sizes.items() if count]
 
 
 def _noun(part: PartReport, unit: str) -> str:
@@ -177,10 +173,6 @@ def _noun(part: PartReport, unit: str) -> str:
     if part.has_targets:
         return "rows"
     return "targets" if unit == "steps" else "lines"
-
-
-def _percentile_name(percentile: int) -> str:
-    return {50: "median", 100: "longest"}.get(percentile, f"{percentile} %")
 
 
 def _family_line(name: str, counts: dict[str, int]) -> str:

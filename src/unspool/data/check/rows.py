@@ -56,7 +56,10 @@ def about_drift(parts: list[PartReport]) -> Iterator[Finding]:
         distance = total_variation(train.labels, part.labels)
         if distance < DRIFT or chance_of(train.labels, part.labels) > CHANCE:
             continue
-        name = most_changed(train.labels, part.labels)
+        name = max(
+            sorted({*train.labels, *part.labels}),
+            key=lambda name: abs(share(train.labels, name) - share(part.labels, name)),
+        )
         before, after = (100 * share(own, name) for own in (train.labels, part.labels))
         yield Finding(
             "drift",
@@ -84,10 +87,6 @@ def chance_of(one: Mapping[str, int], two: Mapping[str, int]) -> float:
 
 def share(labels: Mapping[str, int], name: str) -> float:
     return labels.get(name, 0) / max(1, sum(labels.values()))
-
-
-def most_changed(one: Mapping[str, int], two: Mapping[str, int]) -> str:
-    return max(sorted({*one, *two}), key=lambda name: abs(share(one, name) - share(two, name)))
 
 
 SHOWN = 5

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unspool.data.store.ragged import Ragged
+from unspool.data.store.ragged import Ragged, gather
 
 SPELLED = (2, 5)  # characters of the shortest and the longest n-gram of a word
 CHUNK_WORDS = 1 << 18  # words whose characters are counted at once
@@ -136,7 +136,7 @@ class SpellingNgrams:
     @staticmethod
     def pairs(ids: np.ndarray, texts: np.ndarray, table: Ragged) -> FeaturePairs:
         """Return the n-grams of words that are numbers of the rows of a `table`."""
-        return FeaturePairs(np.repeat(texts, table.lengths[ids]), flat(table.select(ids)))
+        return FeaturePairs(np.repeat(texts, table.lengths[ids]), gather(table.select(ids)))
 
 
 def spelled(word: str) -> Iterator[str]:
@@ -145,14 +145,6 @@ def spelled(word: str) -> Iterator[str]:
     for n in range(SPELLED[0], min(SPELLED[1], len(word)) + 1):
         for start in range(len(word) - n + 1):
             yield word[start : start + n]
-
-
-def flat(ragged: Ragged) -> np.ndarray:
-    """The values of all sequences, one after the other."""
-    lengths = ragged.lengths
-    firsts = np.cumsum(lengths) - lengths
-    at = np.arange(int(lengths.sum())) + np.repeat(ragged.starts - firsts, lengths)
-    return np.asarray(ragged.values[at])
 
 
 def numbers_of(keys: np.ndarray, known: np.ndarray) -> np.ndarray:

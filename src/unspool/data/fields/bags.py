@@ -24,7 +24,6 @@ from unspool.data.fields.bag_vocabulary import (
     SpellingNgrams,
     TokenNgrams,
     distinct,
-    flat,
     stretches,
     text_frequency,
 )
@@ -33,7 +32,7 @@ from unspool.data.fields.text import TokenField
 from unspool.data.fields.tokens import TextForm, Tokens, word_ids
 from unspool.data.fields.vocabulary import open_tokenizer
 from unspool.data.store.columns import Progress
-from unspool.data.store.ragged import Ragged, TokenColumn
+from unspool.data.store.ragged import Ragged, TokenColumn, gather
 from unspool.errors import RunError
 from unspool.io.files import AGAIN, read_json, write_json
 from unspool.text.vocab import SPECIALS, Vocab
@@ -148,7 +147,7 @@ class NgramField(TokenField):
             return []
         raw = Ragged.of_offsets(column.ids, column.offsets).select(rows)
         raw = raw.cut(self.max_length) if self.max_length else raw
-        ids = flat(raw).astype(np.int64)
+        ids = gather(raw).astype(np.int64)
         texts = np.repeat(np.arange(len(rows)), raw.lengths)
         frequency = text_frequency(FeaturePairs(texts, ids), len(column.types))
         least = self.settings.min_count if (frequency >= self.settings.min_count).any() else 1
@@ -176,7 +175,7 @@ class NgramField(TokenField):
 
     def bags(self, raw: Ragged, types: Sequence[str]) -> Bags:
         """Count the features of texts whose tokens are numbers of the `types`."""
-        numbers, size = flat(raw).astype(np.int64), len(raw)
+        numbers, size = gather(raw).astype(np.int64), len(raw)
         texts = np.repeat(np.arange(size), raw.lengths)
         known = word_ids(types, self.fitted) - FIRST if len(types) else np.empty(0, np.int64)
         ids = known[numbers]

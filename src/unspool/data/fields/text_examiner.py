@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -126,10 +126,10 @@ class TextExaminer(Examiner):
     def mend(self, raw: Any, flaw: str) -> Any:
         if isinstance(raw, list):
             return raw  # words with tags: their number must not change
-        repair = {
+        repair: dict[str, Callable[[str], str]] = {
             "mojibake": repair_mojibake,
             "windows": as_windows,
-            "control": without_control,
+            "control": lambda text: CONTROL.sub("", text),
             "html": without_html,
         }
         return repair[flaw](raw) if flaw in repair else raw
@@ -165,10 +165,6 @@ def is_html(text: str) -> bool:
 
 def as_windows(text: str) -> str:
     return WINDOWS.sub(lambda match: match[0].encode("latin-1").decode("cp1252", "ignore"), text)
-
-
-def without_control(text: str) -> str:
-    return CONTROL.sub("", text)
 
 
 def without_html(text: str) -> str:

@@ -271,7 +271,9 @@ def left_out(visible: Sequence[Path], read: Sequence[Path]) -> str:
     known = set(read)
     others = [path for path in visible if path not in known and path.is_file()]
     others = [
-        column for column in others if not USUAL.fullmatch(column.name) and not is_beside(column)
+        path
+        for path in others
+        if not USUAL.fullmatch(path.name) and not path.match(TRANSCRIPTS) and path.name not in LISTS
     ]
     if not others:
         return ""
@@ -331,7 +333,3 @@ def listed_parts(files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
     if parts.keys().isdisjoint(names):
         return []
     return [("split", [parts.get(name, "train") for name in names])]
-
-
-def is_beside(path: Path) -> bool:
-    return path.match(TRANSCRIPTS) or path.name in LISTS

@@ -249,16 +249,10 @@ class StepRows(Reader):
         return Recording(values, names, times, self.layout.dates is not None, self._name(growing))
 
     def _name(self, recording: Growing) -> str:
-        return (
-            short_name(self.files[recording.file])
-            if self.by_file and self.files
-            else str(recording.key)
-        )
-
-
-def short_name(file: TextFile) -> str:
-    folder = file.path.parent.name
-    return f"{folder}/{file.path.name}" if folder else file.path.name
+        if not self.by_file or not self.files:
+            return str(recording.key)
+        path = self.files[recording.file].path
+        return f"{path.parent.name}/{path.name}" if path.parent.name else path.name
 
 
 def step_table(table: Table, layout: Long) -> Table:
