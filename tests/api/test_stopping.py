@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 import unspool
-from unspool.api import watching
 from unspool.errors import RunError
+from unspool.training import progress
 from unspool.training.progress import Silent
 from unspool.training.signals import Interrupted
 
@@ -139,7 +139,7 @@ def test_progress_in_a_notebook(reviews, tmp_path, monkeypatch, capsys) -> None:
     assert capsys.readouterr() == ("", "")
     shell = SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    assert watching.in_notebook()
+    assert progress.in_notebook()
     unspool.train(reviews, out=tmp_path / "b", **SMALL)
     seen = capsys.readouterr()
     assert "epoch 2  step" in seen.out
@@ -148,4 +148,4 @@ def test_progress_in_a_notebook(reviews, tmp_path, monkeypatch, capsys) -> None:
     unspool.train(reviews, out=tmp_path / "c", quiet=True, **SMALL)
     assert capsys.readouterr().out == ""
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
-    assert not watching.in_notebook()
+    assert not progress.in_notebook()

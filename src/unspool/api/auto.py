@@ -26,7 +26,6 @@ from unspool.api.training import (
     write_report,
 )
 from unspool.api.tried import TriedModel, best_mean, mean_scores, rows, table
-from unspool.api.watching import Shown
 from unspool.config import Config
 from unspool.config.resolve import build, changed
 from unspool.data.corpus import Corpus
@@ -37,6 +36,7 @@ from unspool.tasks import TASKS
 from unspool.tasks.task import fits_directly
 from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder
+from unspool.training.progress import Shown
 from unspool.training.signals import Interrupted
 from unspool.training.tensors import save_tensors
 

@@ -14,7 +14,6 @@ import numpy as np
 from unspool.api.run import Run
 from unspool.api.settings import check_folds, make_config, open_data, refuse_unread_settings
 from unspool.api.train import cross_validate, open_plans, train_plans, with_columns
-from unspool.api.watching import Note, Progress, watching
 from unspool.config.resolve import changed
 from unspool.data.read.memory import source_of
 from unspool.errors import ConfigError, Option
@@ -24,7 +23,7 @@ from unspool.tasks.abilities import HasBaselines
 from unspool.training.fold_report import FoldsReport
 from unspool.training.folder import RunFolder
 from unspool.training.output_folder import claimed, refuse_run
-from unspool.training.progress import Watcher
+from unspool.training.progress import Note, Progress, Watcher, watching
 
 
 class ComparisonRow(NamedTuple):
@@ -118,7 +117,7 @@ def compare(
     quiet: bool = False,
     watcher: Watcher | None = None,
     note: Note | None = None,
-    progress: Progress | None = None,
+    progress: Progress = None,
     **settings: Any,
 ) -> Comparison:
     """Train every model with every seed and score it on the test part; data as of `train`.

@@ -12,7 +12,6 @@ import numpy as np
 from torch import nn
 
 from unspool.api.streaming import RunStream
-from unspool.api.watching import usual_note
 from unspool.config import Config
 from unspool.config.numbers import whole_number
 from unspool.config.resolve import reading_changed
@@ -27,7 +26,7 @@ from unspool.tasks.planner import open_inputs, open_plan
 from unspool.tasks.streaming import open_stream
 from unspool.tasks.task import encode_plan, row_noun
 from unspool.training.folder import RunFolder, path_of
-from unspool.training.progress import read_log
+from unspool.training.progress import default_note, read_log
 
 if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.insight.gradients import GradientFlow
@@ -422,5 +421,5 @@ def load(path: str | Path, *, note: Callable[[str], None] | None = None) -> Run:
     run = Run(folder, *folder.load_model())
     for line in (folder.hashes_note(), folder.weights_note()):
         if line is not None:
-            (note or usual_note())(line)
+            (note or default_note())(line)
     return run

@@ -19,7 +19,6 @@ from unspool.api.settings import (
     refuse_unread_settings,
 )
 from unspool.api.training import data_files, resume_training, start_training, write_report
-from unspool.api.watching import Note, Progress, Shown, watching
 from unspool.config import Config
 from unspool.config.resolve import changed
 from unspool.data.plan import Plan, split_name, split_plans
@@ -32,7 +31,7 @@ from unspool.training.fold_report import FoldsReport
 from unspool.training.folder import RunFolder, path_of
 from unspool.training.machine import with_device, with_precision
 from unspool.training.output_folder import check_rescue, free_folder
-from unspool.training.progress import Watcher
+from unspool.training.progress import Note, Progress, Shown, Watcher, watching
 from unspool.training.transfer import Start, open_start
 
 USUAL_BUDGET = "5m"
@@ -55,7 +54,7 @@ def train(
     quiet: bool = False,
     watcher: Watcher | None = None,
     note: Note | None = None,
-    progress: Progress | None = None,
+    progress: Progress = None,
     **settings: Any,
 ) -> Run:
     """Train a model on data and return it; everything about it lies in the folder `out`.

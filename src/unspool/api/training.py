@@ -16,7 +16,6 @@ import torch
 from torch import nn
 
 from unspool.api.run import Run
-from unspool.api.watching import Shown
 from unspool.config import Config
 from unspool.data.corpus import Corpus
 from unspool.data.fields.tokens import read_tokenizer
@@ -47,6 +46,7 @@ from unspool.training.folder import RunFolder
 from unspool.training.machine import precision_note, tune_process, with_device, with_precision
 from unspool.training.optim import build_optimizer
 from unspool.training.output_folder import FolderHandle
+from unspool.training.progress import Shown
 from unspool.training.signals import Interrupted, stop_on_signals
 from unspool.training.tensors import save_tensors
 from unspool.training.trainer import Trainer

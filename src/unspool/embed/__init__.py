@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from unspool.api.watching import Note, usual_note
 from unspool.data.store.columns import Progress
 from unspool.embed.elmo import train_contextual
 from unspool.embed.word2vec import Embedded, train_word2vec
 from unspool.errors import choose
 from unspool.tasks import TASKS
 from unspool.tasks.abilities import GivesVectors
+from unspool.training.progress import Note, default_note
 
 __all__ = ["METHODS", "Embedded", "embed"]
 
@@ -71,6 +71,6 @@ def embed(
         out=None if out is None else Path(out),
         settings=settings,
         config_file=config,
-        note=note or usual_note(quiet),
+        note=note or default_note(quiet),
         progress=progress,
     )

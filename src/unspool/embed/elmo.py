@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from unspool.api.train import train
-from unspool.api.watching import Note
 from unspool.data.store.columns import Progress
 from unspool.tasks import Report
-from unspool.training.progress import Printed
+from unspool.training.progress import Note, Printed
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from unspool.api.watching import Note
 from unspool.config.resolve import read_toml
 from unspool.data.read.files import STDIN
 from unspool.data.store.columns import Progress
@@ -29,6 +28,7 @@ from unspool.native import word2vec as kernel
 from unspool.training.card import settings_lines, table_row
 from unspool.training.folder import RunFolder
 from unspool.training.output_folder import free_folder
+from unspool.training.progress import Note
 from unspool.vectors import WordVectors
 from unspool.vectors.files import IN_FOLDER, save_in_folder
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from unspool.api.watching import Note, watching
 from unspool.config.resolve import read_toml
 from unspool.data.read.memory import source_of
 from unspool.data.store.columns import Progress
@@ -31,6 +30,7 @@ from unspool.topic_model.result import Topic, TopicAnswer, Topics
 from unspool.topic_model.settings import make_config
 from unspool.topic_model.vectors import model_record
 from unspool.training.output_folder import check_free, free_folder
+from unspool.training.progress import Note, watching
 
 __all__ = ["Topic", "TopicAnswer", "Topics", "topics"]
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from unspool.data.store.columns import Progress
 from unspool.errors import Option, RunError
 from unspool.io.files import AGAIN, check_hash, open_regular, parse_json, read_regular, unlist_hash
 from unspool.training.checkpoint import Counters
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Note = Callable[[str], None]
 
@@ -247,3 +252,51 @@ def reading(console: Any) -> Iterator[Callable[[str, float], None]]:
 
 def _minutes(seconds: float) -> str:
     return f"{int(seconds // 60)}:{int(seconds % 60):02d}"
+
+
+class Shown(NamedTuple):
+    """Sinks of messages, of the progress of training and of that of reading."""
+
+    note: Note
+    watcher: Watcher
+    progress: Progress
+
+
+@contextmanager
+def watching(
+    quiet: bool,
+    *,
+    note: Note | None = None,
+    watcher: Watcher | None = None,
+    progress: Progress = None,
+) -> Iterator[Shown]:
+    """The sinks that the caller passed; the rest on the screen, unless `quiet`.
+
+    A terminal and a notebook show the same as the command; elsewhere nothing is shown.
+    """
+    console = None if quiet else screen()
+    default: Watcher = Silent() if console is None else Printed(console)
+    bar_context = nullcontext(progress) if progress or console is None else reading(console)
+    with bar_context as bar:
+        yield Shown(note or default.note, watcher or default, bar)
+
+
+def default_note(quiet: bool = False) -> Note:
+    """Default sink of messages."""
+    console = None if quiet else screen()
+    return (Silent() if console is None else Printed(console)).note
+
+
+def screen() -> Console | None:
+    """A terminal, or a notebook, which gets plain lines: its bars would need a further package."""
+    from rich.console import Console
+
+    if in_notebook():
+        return Console(file=sys.stdout, highlight=False, force_jupyter=False, force_terminal=False)
+    return Console(stderr=True, highlight=False) if sys.stderr.isatty() else None
+
+
+def in_notebook() -> bool:
+    """Whether IPython runs here as the kernel of a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
