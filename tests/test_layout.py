@@ -93,6 +93,21 @@ def test_every_class_has_a_name_of_its_own() -> None:
     assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
 
 
+def test_no_class_is_more_than_three_deep() -> None:
+    """Abstract, shared, final: bases outside of the package do not count."""
+    bases: dict[str, set[str]] = {}
+    for module in MODULES:
+        for node in nodes(module):
+            if isinstance(node, ast.ClassDef):
+                plain = [b.value if isinstance(b, ast.Subscript) else b for b in node.bases]
+                bases[node.name] = {base.id for base in plain if isinstance(base, ast.Name)}
+
+    def depth(name: str) -> int:
+        return 1 + max((depth(base) for base in bases[name] & bases.keys()), default=0)
+
+    assert {name for name in bases if depth(name) > 3} == set()
+
+
 def test_no_docstring_begins_with_of() -> None:
     """A docstring begins with a verb or a noun: what a thing is, or does."""
     wrong = [

@@ -44,6 +44,11 @@ class BucketBatches:
     def batch(self, epoch: int, step: int) -> Batch:
         return self.part.collate(self._plan(epoch)[step])
 
+    def where(self, batch: Batch) -> str:
+        """The lines of a batch in the data, for a message."""
+        lines = sorted({int(line) for line in self.part.lines[batch.rows]})
+        return "data lines " + ", ".join(map(str, lines[:8]))
+
     def _plan(self, epoch: int) -> list[np.ndarray]:
         """The rows of every batch of an epoch; the latest plan is kept."""
         epoch = epoch if self.shuffle else 0

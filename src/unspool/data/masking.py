@@ -6,7 +6,7 @@ Which tokens are hidden depends on the seed, the epoch and the row alone: not on
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -47,6 +47,9 @@ class MaskedBatches:
 
     def steps(self, epoch: int) -> int:
         return self.inner.steps(epoch)
+
+    def where(self, batch: Any) -> str:
+        return self.inner.where(batch)
 
     def batch(self, epoch: int, step: int) -> MaskedBatch:
         batch = self.inner.batch(epoch, step)

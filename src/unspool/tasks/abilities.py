@@ -104,6 +104,12 @@ class CalibratesFolds(Protocol):
 
 
 @runtime_checkable
+class LocatesBatches(Protocol):
+    def where(self, part: Part, batch: Any) -> str:
+        """Where a batch stands in the data, for a message, if it is no batch of rows."""
+
+
+@runtime_checkable
 class HasFindings(Protocol):
     def findings(self, model: nn.Module) -> list[str]:
         """Lines about its weights for the model card."""

@@ -327,9 +327,6 @@ class DocumentTask(Task):
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
         return row_batches(self.config, self.windowed(part), training=training)
 
-    def where(self, part: Part, batch: Any) -> str:
-        return super().where(self.windowed(part), batch)
-
     def with_cut(self, answer: A, part: Part, row: int) -> A:
         """An answer that says so where only the beginning of its document was read."""
         values = part[self.input]

@@ -227,9 +227,6 @@ class ElmoTask(Task):
         )
         return Step(loss, 2 * len(forward.targets), int(x.lengths.sum()), carry=None)
 
-    def where(self, part: Part, batch: Batch) -> str:
-        return super().where(part.in_pieces(self.input, longest_document(self.config)), batch)
-
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part).metrics
 

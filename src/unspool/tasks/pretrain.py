@@ -225,9 +225,6 @@ class Pretrain(Task):
         loss = model.output.output.loss(h, batch.targets, label_smoothing=smoothing)
         return Step(loss, len(batch.targets), int(batch.lengths.sum()), carry=None)
 
-    def where(self, part: Part, batch: MaskedBatch) -> str:
-        return super().where(part.in_pieces(self.input, longest_document(self.config)), batch)
-
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part).metrics
 

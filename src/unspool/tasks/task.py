@@ -251,11 +251,6 @@ class Task(ABC):
     @abstractmethod
     def loss(self, model: nn.Module, batch: Any, carry: Any) -> Step: ...
 
-    def where(self, part: Part, batch: Any) -> str:
-        """Where a batch stands in the data, for a message."""
-        lines = sorted({int(line) for line in part.lines[batch.rows]})
-        return "data lines " + ", ".join(map(str, lines[:8]))
-
     @abstractmethod
     def validate(self, model: nn.Module, part: Any) -> dict[str, float]:
         """The figures of one validation while training; contains `metric` and `loss`."""

@@ -19,6 +19,7 @@ from unspool.config import TrainConfig
 from unspool.data.part import moved
 from unspool.errors import Option, RunError, TrainingError
 from unspool.tasks import Task
+from unspool.tasks.abilities import LocatesBatches
 from unspool.tasks.task import device_of
 from unspool.training.checkpoint import Counters, restore_checkpoint, save_checkpoint
 from unspool.training.folder import RunFolder
@@ -180,10 +181,12 @@ class Trainer:
         self.carry = None
         what = "loss" if not math.isfinite(loss) else "gradient"
         position = f"epoch {counters.epoch + 1}, batch {counters.index + 1}"
-        self.watcher.note(
-            f"{what} is not finite at {position}"
-            f" ({self.task.where(self.train_part, batch)}): skipped"
-        )
+        if isinstance(self.task, LocatesBatches):
+            where = self.task.where(self.train_part, batch)
+        else:
+            batches: Any = self.batches
+            where = batches.where(batch)
+        self.watcher.note(f"{what} is not finite at {position} ({where}): skipped")
         if counters.bad >= self.train.max_bad_steps:
             raise TrainingError(
                 f"the {what} was not finite {counters.bad} times in a row, last at {position}",

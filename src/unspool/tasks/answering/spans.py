@@ -172,9 +172,6 @@ class SpanAnswers(Task):
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
         return row_batches(self.config, self.windowed(part, training=training), training=training)
 
-    def where(self, part: Part, batch: Any) -> str:
-        return super().where(self.windowed(part, training=True), batch)
-
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         x, span = batch["question"], batch["span"]
         y = model(*x.inputs)  # (B, T, 2)

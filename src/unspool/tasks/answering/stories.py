@@ -6,7 +6,8 @@ hops, story and question as one sequence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,19 +15,24 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config import Config, ModelConfig
+from unspool.data.batching import BucketBatches
 from unspool.data.fields.field import Field
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.pair import PairField
 from unspool.data.fields.story import StoryField, StoryForm, as_story
+from unspool.data.part import Batch, Part
 from unspool.errors import ConfigError
 from unspool.nn.models.story import StoryReader
+from unspool.tasks.answer import Answer
+from unspool.tasks.calibration import FoldCalibration, Unseen
 from unspool.tasks.classify import Classify
 from unspool.tasks.document import CNN, TRANSFORMER
 from unspool.tasks.encoder import build_encoder, recurrent_models
+from unspool.tasks.multiclass import Prediction
 from unspool.tasks.reading import InputView, named, unknown
 from unspool.tasks.reading_answers import LabelView
 from unspool.tasks.reading_inputs import PairView
-from unspool.tasks.task import RowInfo, Transfer
+from unspool.tasks.task import Report, RowInfo, Step, Task
 
 FIT = 6
 WORDS = {"model.encoder": "none", "model.pooling": "position"}  # no network reads a sentence
@@ -92,12 +98,14 @@ class HopsView(LabelView):
         self.tokens = [f"hop {k + 1}" for k in range(input.model.memory.hops)]
 
 
-class StoryAnswers(Classify):
+class StoryAnswers(Task):
+    """The answer is a label: `classifier` scores, judges and calibrates it."""
+
     name = "answer"
+    metric = Classify.metric
+    answer = Prediction
     default_model = "reduction"
     rows = RowInfo("questions")
-    transfer = Transfer()
-    constant = "most frequent answer"
     defaults: ClassVar[Mapping[str, Any]] = {
         "model.hidden": 64,
         "model.embedding": 64,
@@ -113,9 +121,10 @@ class StoryAnswers(Classify):
 
     def __init__(self, config: Config, fields: Any) -> None:
         super().__init__(config, fields)
-        self.input_view = PairView
-        if config.model.hops:
-            self.input_view, self.answer_view = StoryView, HopsView
+        self.classifier = Classify(config, fields)
+        self.decision = self.classifier.decision
+        hops = config.model.hops
+        self.input_view, self.answer_view = (StoryView, HopsView) if hops else (PairView, LabelView)
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
@@ -149,25 +158,51 @@ class StoryAnswers(Classify):
     def models(cls) -> dict[str, dict[str, Any]]:
         return {**recurrent_models(), "cnn": CNN, "transformer": TRANSFORMER, **MEMORIES}
 
-    @classmethod
-    def baselines(cls, config: Config) -> list[Config]:
-        return []
-
-    @classmethod
-    def candidates(cls) -> list[str]:
-        return []
-
     def build(self) -> nn.Module:
         model = self.config.model
         if not model.hops:
-            return super().build()
+            return self.classifier.build()
         encoder = build_encoder(model, self.input_field)
         return StoryReader(encoder, classes=len(self.labels), **memory_options(model))
 
     def example_inputs(self) -> tuple[Any, ...]:
-        if not self.config.model.hops:
-            return super().example_inputs()
-        return smallest_story()
+        return smallest_story() if self.config.model.hops else self.classifier.example_inputs()
+
+    def batches(self, part: Part, *, training: bool) -> BucketBatches:
+        return self.classifier.batches(part, training=training)
+
+    def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
+        return self.classifier.loss(model, batch, carry)
+
+    def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
+        return self.classifier.validate(model, part)
+
+    def evaluate(self, model: nn.Module, part: Part, options: None = None) -> Report:
+        return self.classifier.evaluate(model, part)
+
+    def calibrate(self, model: nn.Module, part: Part | None) -> list[str]:
+        return self.classifier.calibrate(model, part)
+
+    def unseen(self, model: nn.Module, part: Part) -> Unseen:
+        return self.classifier.unseen(model, part)
+
+    def calibrate_folds(self, folds: Sequence[Unseen]) -> FoldCalibration:
+        return self.classifier.calibrate_folds(folds)
+
+    def predict(
+        self, model: nn.Module, items: Iterable[Any], options: None = None
+    ) -> Iterator[Answer]:
+        return self.classifier.predict(model, items)
+
+    def save(self, folder: Path) -> None:
+        self.classifier.save(folder)
+
+    @classmethod
+    def load(cls, config: Config, folder: Path) -> StoryAnswers:
+        task = super().load(config, folder)
+        assert isinstance(task, cls)
+        task.decision.load(folder)
+        return task
 
     def example(self, words: list[str]) -> Any:
         half = -(-len(words) // 2)

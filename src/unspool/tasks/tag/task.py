@@ -240,9 +240,6 @@ class Tag(Task):
         windows = windows_of(part, self.input, self.config.data)
         return part if windows is None else part.in_windows(windows)
 
-    def where(self, part: Part, batch: Any) -> str:
-        return super().where(self.windowed(part), batch)
-
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, Tagger)
         x = batch[self.input]
