@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from unspool.config import Config
-    from unspool.data.corpus import Fields
+    from unspool.data.corpus import Corpus, Fields
     from unspool.data.fields.field import Chunk
     from unspool.data.part import Batch, Part
     from unspool.data.plan import Plan
@@ -79,6 +79,14 @@ class FitsFields(Protocol):
         cls, fields: Fields, stored: Stored, rows: np.ndarray, where: str, progress: Progress | None
     ) -> list[str]:
         """Fit the fields to the training rows together; returns notes."""
+
+
+@runtime_checkable
+class PreparesCorpus(Protocol):
+    @classmethod
+    def prepare(cls, config: Config, corpus: Corpus, fitted: Tokenizer | None) -> None:
+        """Check or cut a corpus that was loaded, and add notes to it; `fitted`: the tokenizer of
+        the model that it starts from."""
 
 
 @runtime_checkable

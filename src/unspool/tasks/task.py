@@ -28,7 +28,7 @@ from unspool.data.plan import Plan
 from unspool.data.split import HoldOut
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, DataError
-from unspool.tasks.abilities import EncodesTables, FitsDirectly, FitsFields
+from unspool.tasks.abilities import EncodesTables, FitsDirectly, FitsFields, PreparesCorpus
 from unspool.tasks.answer import Answer
 from unspool.tasks.encoder import recurrent_models
 from unspool.tasks.inputs import input_kind
@@ -187,7 +187,10 @@ class Task(ABC):
         )
         fit = cls.fit if isinstance(cls, FitsFields) else fit_fields
         unit = row_noun(cls, config)
-        return load_corpus(plans, fields, hold_out, unit=unit, fit=fit, progress=progress)
+        corpus = load_corpus(plans, fields, hold_out, unit=unit, fit=fit, progress=progress)
+        if isinstance(cls, PreparesCorpus):
+            cls.prepare(config, corpus, fitted)
+        return corpus
 
     @property
     def input(self) -> str:

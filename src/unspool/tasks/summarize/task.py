@@ -169,18 +169,9 @@ class Summarize(Translate):
         }
 
     @classmethod
-    def load_corpus(
-        cls,
-        config: Config,
-        plans: Mapping[str, Plan],
-        *,
-        fitted: Tokenizer | None = None,
-        progress: Progress | None = None,
-    ) -> Corpus:
-        corpus = super().load_corpus(config, plans, fitted=fitted, progress=progress)
+    def prepare(cls, config: Config, corpus: Corpus, fitted: Tokenizer | None) -> None:
         for name, part in corpus.parts.items():
             corpus.notes += [f"{name}: {note}" for note in longer_summaries(part)]
-        return corpus
 
     def encode(self, plan: Plan, progress: Progress | None = None) -> tuple[Part, list[str]]:
         part, notes = encode_rows(self, plan, progress)

@@ -24,7 +24,6 @@ from unspool.data.fields.tokens import TokenBatch
 from unspool.data.fields.vectors import VectorField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
-from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, Option
 from unspool.nn.ctc import ctc_losses
 from unspool.nn.encoder import Encoded
@@ -186,22 +185,12 @@ class Transcribe(Task):
             check_decoder(config)
 
     @classmethod
-    def load_corpus(
-        cls,
-        config: Config,
-        plans: Mapping[str, Plan],
-        *,
-        fitted: Tokenizer | None = None,
-        progress: Progress | None = None,
-    ) -> Corpus:
-        # What is written has a vocabulary, not what is read.
-        corpus = super().load_corpus(config, plans, fitted=fitted, progress=progress)
+    def prepare(cls, config: Config, corpus: Corpus, fitted: Tokenizer | None) -> None:
         if fitted is not None:
             refuse_unknown(corpus.parts["train"], "text", fitted)
         if config.model.objective != "attention":
             read: Any = next(iter(corpus.fields.values()))
             leave_out_long_texts(corpus, stride=config.model.patch * read.source.stride)
-        return corpus
 
     def whole_start(self) -> WholeStart:
         names = ("frame", "hop", "bands", "features", "coefficients", "scaling", "input")
