@@ -12,6 +12,8 @@ import hashlib
 import json
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -239,3 +241,13 @@ def read_json(path: Path) -> Any:
         return parse_json(content)
     except ValueError as error:
         raise RunError(f"damaged: {error}", where=path, remedy=AGAIN) from None
+
+
+@contextmanager
+def stored_state(path: Path, message: str) -> Iterator[Any]:
+    """The JSON of a file of a run folder; a RunError where it is not what the caller expects."""
+    stored = read_json(path)
+    try:
+        yield stored
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+        raise RunError(message, where=path, remedy=AGAIN) from None

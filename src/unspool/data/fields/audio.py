@@ -25,8 +25,8 @@ from unspool.data.read import Column
 from unspool.data.read.recording import Recording, numbers
 from unspool.data.read.sound import AudioInfo, Sound, as_sound, is_sound, wav_of
 from unspool.data.store.vectors import VectorColumn
-from unspool.errors import DataError, RunError, Setting
-from unspool.io.files import AGAIN, read_json, write_json
+from unspool.errors import DataError, Setting
+from unspool.io.files import stored_state, write_json
 
 FILE = "audio.json"
 LARGEST = 16_000  # samples a second, where no rate is set
@@ -255,17 +255,14 @@ class AudioSource(VectorSource):
         write_json(folder / FILE, self.framing._asdict())
 
     def load(self, folder: Path) -> None:
-        stored = read_json(folder / FILE)
-        try:
+        with stored_state(folder / FILE, "invalid audio settings") as stored:
             self.framing = Framing(**stored)
             sizes = (self.framing.rate, self.framing.bands, self.framing.coefficients)
             valid = all(isinstance(size, int) and 0 < size <= 1_000_000 for size in sizes)
             valid &= 0 < self.framing.hop <= 10_000 and 0 < self.framing.window <= 10_000
             valid &= len(self.channels) == len(self.framing.names)
-        except (TypeError, ValueError, OverflowError):
-            valid = False
-        if not valid:
-            raise RunError("invalid audio settings", where=folder / FILE, remedy=AGAIN)
+            if not valid:
+                raise ValueError
 
 
 def changed(infos: dict[AudioInfo, int], rate: int) -> list[str]:

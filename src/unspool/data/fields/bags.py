@@ -33,8 +33,7 @@ from unspool.data.fields.tokens import TextForm, Tokens, word_ids
 from unspool.data.fields.vocabulary import open_tokenizer
 from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged, TokenColumn, gather
-from unspool.errors import RunError
-from unspool.io.files import AGAIN, read_json, write_json
+from unspool.io.files import stored_state, write_json
 from unspool.text.vocab import SPECIALS, Vocab
 
 FILE = "ngrams.json"
@@ -279,13 +278,9 @@ class NgramField(TokenField):
 
     def load(self, folder: Path) -> None:
         super().load(folder)
-        stored, index = read_json(folder / FILE), self.fitted.vocab.index
-        try:
+        index = self.fitted.vocab.index
+        with stored_state(folder / FILE, "not the n-grams of the vocabulary") as stored:
             cut = (lambda ngram: ngram.split(" ")) if self.separator else list
             ngrams = [tuple(index[t] - FIRST for t in cut(ngram)) for ngram in stored["ngrams"]]
             self.words = TokenNgrams.of((len(index) - FIRST) * stored["features"], ngrams)
             self.spelling = SpellingNgrams([str(ngram) for ngram in stored["spelling"]])
-        except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
-            raise RunError(
-                "not the n-grams of the vocabulary", where=folder / FILE, remedy=AGAIN
-            ) from None

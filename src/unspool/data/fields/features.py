@@ -18,8 +18,8 @@ from unspool.data.fields.field import Where
 from unspool.data.fields.series_values import Series
 from unspool.data.fields.vectors import RecordingField, VectorField
 from unspool.data.store.columns import Progress
-from unspool.errors import RunError, Setting
-from unspool.io.files import AGAIN, read_json, write_json
+from unspool.errors import Setting
+from unspool.io.files import stored_state, write_json
 
 FILE = "features.json"
 
@@ -138,15 +138,10 @@ class FeatureField(RecordingField):
 
     def load(self, folder: Path) -> None:
         self.vectors.load(folder)
-        stored = read_json(folder / FILE)
-        try:
+        with stored_state(folder / FILE, "invalid means or deviations of features") as stored:
             mean, std = (np.array(stored[key], float) for key in ("mean", "std"))
             size = len(self.names)
             valid = all(x.shape == (size,) and np.isfinite(x).all() for x in (mean, std))
-        except (KeyError, TypeError, ValueError, OverflowError):
-            valid = False
-        if not valid:
-            raise RunError(
-                "invalid means or deviations of features", where=folder / FILE, remedy=AGAIN
-            )
+            if not valid:
+                raise ValueError
         self.centre, self.spread_ = mean, std

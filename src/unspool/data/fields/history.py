@@ -25,8 +25,8 @@ from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.vectors import VectorColumn
 from unspool.data.windows import Known, Stretches, WindowBatch
-from unspool.errors import DataError, Option, RunError, Setting, choose
-from unspool.io.files import AGAIN, read_json, write_json
+from unspool.errors import DataError, Option, Setting, choose
+from unspool.io.files import stored_state, write_json
 
 FILE = "history.json"
 MOST_MONTHS = 12_000
@@ -408,8 +408,7 @@ class HistoryField(RecordingField):
         write_json(folder / FILE, {**stored, **moments, "static": static})
 
     def load(self, folder: Path) -> None:
-        stored = read_json(folder / FILE)
-        try:
+        with stored_state(folder / FILE, "not the channels and windows of series") as stored:
             self.source.channels, self.targets, self.ahead, self.cycles = (
                 [str(name) for name in stored[key]]
                 for key in ("channels", "targets", "ahead", "cycles")
@@ -438,9 +437,5 @@ class HistoryField(RecordingField):
             valid &= {*self.targets, *self.ahead} <= set(self.channels) and bool(self.targets)
             valid &= min(self.length, self.horizon, self.season) > 0
             valid &= self.step.seconds > 0 and 0 <= self.step.months <= MOST_MONTHS
-        except (KeyError, TypeError, ValueError, OverflowError):
-            valid = False
-        if not valid:
-            raise RunError(
-                "not the channels and windows of series", where=folder / FILE, remedy=AGAIN
-            )
+            if not valid:
+                raise ValueError

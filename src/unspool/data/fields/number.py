@@ -19,8 +19,8 @@ from unspool.data.fields.field import Field, Spread, Where
 from unspool.data.read import Column
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.values import is_missing
-from unspool.errors import DataError, Option, RunError
-from unspool.io.files import AGAIN, read_json, write_json
+from unspool.errors import DataError, Option
+from unspool.io.files import stored_state, write_json
 
 FILE = "numbers.json"
 FITTED = ("mean", "std", "median")
@@ -185,16 +185,12 @@ class NumberField(Field):
         )
 
     def load(self, folder: Path) -> None:
-        stored = read_json(folder / FILE)
-        try:
+        message = "not the names, means and deviations of numbers"
+        with stored_state(folder / FILE, message) as stored:
             self.names = [str(name) for name in stored["names"]]
             arrays = [np.array(stored[key], dtype=np.float64) for key in FITTED]
             self.mean, self.std, self.median = arrays
             fits = all(array.shape == (len(self.names),) for array in arrays)
             valid = fits and bool(self.names) and np.isfinite(arrays).all() and (self.std > 0).all()
-        except (KeyError, TypeError, ValueError, OverflowError):
-            valid = False
-        if not valid:
-            raise RunError(
-                "not the names, means and deviations of numbers", where=folder / FILE, remedy=AGAIN
-            )
+            if not valid:
+                raise ValueError

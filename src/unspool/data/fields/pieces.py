@@ -18,8 +18,8 @@ import numpy as np
 
 from unspool.data.read.music import KEYS, LOWEST, Midi, Piece, as_piece, is_midi
 from unspool.data.read.recording import Recording
-from unspool.errors import RunError, Setting
-from unspool.io.files import AGAIN, read_json, write_json
+from unspool.errors import Setting
+from unspool.io.files import stored_state, write_json
 
 FILE = "music.json"
 OPENINGS = 256  # first frames that are kept
@@ -49,18 +49,15 @@ class KnownMusic:
         write_json(folder / FILE, asdict(self) | {"numbers": self.numbers and list(self.numbers)})
 
     def load(self, folder: Path) -> None:
-        stored = read_json(folder / FILE)
-        try:
+        with stored_state(folder / FILE, "invalid music settings") as stored:
             self.grid = int(stored["grid"])
             self.openings = [[int(key) for key in keys] for keys in stored["openings"]]
             numbers = stored["numbers"]
             self.numbers = None if numbers is None else MusicNumbers(*map(float, numbers))
             valid = 0 < self.grid <= 480
             valid &= all(0 <= key < KEYS for keys in self.openings for key in keys)
-        except (KeyError, TypeError, ValueError, OverflowError):
-            valid = False
-        if not valid:
-            raise RunError("invalid music settings", where=folder / FILE, remedy=AGAIN)
+            if not valid:
+                raise ValueError
 
 
 class LeftOut:

@@ -23,7 +23,7 @@ from unspool.data.read.picture import Header
 from unspool.data.read.recording import Recording
 from unspool.data.store.ragged import Ragged
 from unspool.errors import DataError, RunError, Setting
-from unspool.io.files import AGAIN, read_json, write_json
+from unspool.io.files import AGAIN, stored_state, write_json
 
 FLUSH = 1 << 24  # bytes that are written, or summed, at once
 SHOWN = 3  # sizes in a note
@@ -163,8 +163,8 @@ def block_means(x: np.ndarray, counts: Sequence[int], first: int = 0) -> np.ndar
 
 def load_shape(path: Path, noun: str, colours: int = 0) -> ImageShape:
     """Load what `save` has written of a shape; `colours` that it must have, 0: any."""
-    try:
-        shape = ImageShape(**read_json(path))
+    with stored_state(path, f"invalid {noun} settings") as stored:
+        shape = ImageShape(**stored)
         sides = (shape.height, shape.width, shape.patch)
         valid = all(isinstance(side, int) and 0 <= side <= 8192 for side in sides)
         valid &= shape.height > 0 and shape.colours in ((colours,) if colours else (1, 3))
@@ -172,10 +172,8 @@ def load_shape(path: Path, noun: str, colours: int = 0) -> ImageShape:
         if valid and shape.reading == "patches":
             high, wide = shape.patches
             valid = high > 0 and not shape.height % high and not shape.width % wide
-    except (TypeError, ValueError, KeyError):
-        valid = False
-    if not valid:
-        raise not_a_shape(path, noun)
+        if not valid:
+            raise ValueError
     return shape
 
 

@@ -22,8 +22,8 @@ from unspool.data.fields.tokens import TextWriter, Tokens, padded
 from unspool.data.read import Column
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged, TokenColumn, gather
-from unspool.errors import DataError, RunError
-from unspool.io.files import AGAIN, read_json, write_json
+from unspool.errors import DataError
+from unspool.io.files import stored_state, write_json
 from unspool.text.open_vocabulary import TokenRules
 from unspool.text.vocab import SENTENCE_SPECIALS, UNK_ID
 
@@ -214,10 +214,10 @@ class TextsField(TokenField):
 
     def load(self, folder: Path) -> None:
         super().load(folder)
-        longest = read_json(folder / FILE).get("longest")
-        if not isinstance(longest, int) or not 1 <= longest <= 1 << 24:
-            raise RunError("not the length of texts", where=folder / FILE, remedy=AGAIN)
-        self.longest = longest
+        with stored_state(folder / FILE, "not the length of texts") as stored:
+            self.longest = stored["longest"]
+            if not isinstance(self.longest, int) or not 1 <= self.longest <= 1 << 24:
+                raise ValueError
 
 
 def flat(value: Any) -> list[str]:

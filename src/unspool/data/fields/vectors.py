@@ -30,8 +30,8 @@ from unspool.data.read import Column
 from unspool.data.read.recording import Recording
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
-from unspool.errors import DataError, Option, RunError, Setting
-from unspool.io.files import AGAIN, read_json, write_json
+from unspool.errors import DataError, Option, Setting
+from unspool.io.files import stored_state, write_json
 
 FILE = "series.json"
 
@@ -337,8 +337,7 @@ class VectorField(RecordingField):
         self.source.save(folder)
 
     def load(self, folder: Path) -> None:
-        stored = read_json(folder / FILE)
-        try:
+        with stored_state(folder / FILE, "invalid channels, means or deviations") as stored:
             self.source.channels = [str(name) for name in stored["channels"]]
             mean, std = (np.array(stored[key], dtype=float) for key in ("mean", "std"))
             self.gappy = [int(i) for i in stored["gappy"]]
@@ -347,11 +346,7 @@ class VectorField(RecordingField):
             valid = mean.shape == std.shape == (size,) and size > 0
             valid &= bool(np.isfinite(mean).all() and (std > 0).all())
             valid &= all(0 <= i < size for i in self.gappy)
-        except (KeyError, TypeError, ValueError, OverflowError):
-            valid = False
-        if not valid:
-            raise RunError(
-                "invalid channels, means or deviations", where=folder / FILE, remedy=AGAIN
-            )
+            if not valid:
+                raise ValueError
         self.scaler.mean, self.scaler.std = mean, std
         self.source.load(folder)
