@@ -17,7 +17,7 @@ from unspool.data.read import Table
 from unspool.data.read.recording import Recording
 from unspool.errors import ConfigError
 from unspool.tasks.inputs import INPUTS
-from unspool.tasks.inputs.kind import Asked
+from unspool.tasks.inputs.kind import PlanRequest
 from unspool.tasks.inputs.series import SeriesKind, vector_field
 
 SIGNS = ".- "
@@ -52,14 +52,14 @@ class MorseKind(SeriesKind):
     def holds(self, table: Table, data: DataConfig) -> bool:
         return any(column.name == "morse" for column in table.columns)
 
-    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
-        if not self.holds(table, data) or asked.target != "label":
+    def plan(self, table: Table, data: DataConfig, request: PlanRequest) -> Plan | None:
+        if not self.holds(table, data) or request.target != "label":
             return None
         columns = {"morse": table.column("morse", option="series")}
-        if asked.outputs:
+        if request.outputs:
             columns["label"] = table.column(data.label or "label", option="label")
-        summary = f"{table.summary}, Morse code -> {asked.task}"
-        return Plan(asked.task, table, columns, 5, summary, settings={"data.input": self.name})
+        summary = f"{table.summary}, Morse code -> {request.task}"
+        return Plan(request.task, table, columns, 5, summary, settings={"data.input": self.name})
 
 
 @pytest.fixture

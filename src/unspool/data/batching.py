@@ -91,9 +91,9 @@ class BucketBatches:
 def oversample(classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Rows with as many of each class as the largest has, repeated at random; class -1 stays."""
     counts = np.bincount(classes[classes >= 0], minlength=1)
-    found = [np.flatnonzero(classes < 0)]
+    chosen = [np.flatnonzero(classes < 0)]
     for which in np.flatnonzero(counts):
         rows = np.flatnonzero(classes == which)
         times, rest = divmod(int(counts.max()), len(rows))
-        found += [np.tile(rows, times), rng.permutation(rows)[:rest]]
-    return np.concatenate(found)
+        chosen += [np.tile(rows, times), rng.permutation(rows)[:rest]]
+    return np.concatenate(chosen)

@@ -26,14 +26,14 @@ def cycles_of(step: float, span: float) -> list[str]:
 
 def calendar(times: np.ndarray, cycles: Sequence[str]) -> np.ndarray:
     """(T,) -> (T, 2 · cycles) float32"""
-    found = []
+    waves = []
     for name in cycles:
         start = MONDAY if name == "week" else 0.0
         angle = 2 * np.pi * ((times - start) / CYCLES[name] % 1.0)
-        found += [np.sin(angle), np.cos(angle)]
-    if not found:
+        waves += [np.sin(angle), np.cos(angle)]
+    if not waves:
         return np.zeros((len(times), 0), np.float32)
-    return np.stack(found, 1).astype(np.float32)
+    return np.stack(waves, 1).astype(np.float32)
 
 
 class TimeStep(NamedTuple):
@@ -80,22 +80,24 @@ class TimeStep(NamedTuple):
 
 def find_step(series: Sequence[np.ndarray], *, dated: bool) -> tuple[TimeStep, float]:
     """The usual step of series of at least two steps, and the share of steps that differ."""
-    gaps = np.concatenate([np.diff(own) for own in series])
+    gaps = np.concatenate([np.diff(times) for times in series])
     median = float(np.median(gaps))
     uneven = float(np.mean(np.abs(gaps - median) > UNEVEN * median))
     if not dated or bool((gaps == median).all()):
         return TimeStep(median), uneven
-    found = TimeStep(median, months=usual_months(series, median), weekdays=on_weekdays(series))
-    if not found.months and not found.weekdays:
-        return found, uneven
-    wrong = [own[1:] != found.after(own[:-1], np.ones(len(own) - 1, np.int64)) for own in series]
-    return found, float(np.mean(np.concatenate(wrong)))
+    step = TimeStep(median, months=usual_months(series, median), weekdays=on_weekdays(series))
+    if not step.months and not step.weekdays:
+        return step, uneven
+    wrong = [
+        times[1:] != step.after(times[:-1], np.ones(len(times) - 1, np.int64)) for times in series
+    ]
+    return step, float(np.mean(np.concatenate(wrong)))
 
 
 def usual_months(series: Sequence[np.ndarray], median: float) -> int:
     """0 where steps are no months, or do not keep to a day of them."""
     months = round(median / (CYCLES["year"] / 12))
-    if not months or any(len({*month_days(own)}) > 1 for own in series):
+    if not months or any(len({*month_days(times)}) > 1 for times in series):
         return 0
     return months
 
@@ -105,8 +107,8 @@ def month_days(times: np.ndarray) -> list[int]:
     days = np.floor(times / DAY).astype("datetime64[D]")
     months = days.astype("datetime64[M]")
     last = ((months + 1).astype("datetime64[D]") - 1 == days).all()
-    found = (days - months.astype("datetime64[D]")).astype(np.int64) + 1
-    return np.where(last, 0, found).tolist()
+    numbers = (days - months.astype("datetime64[D]")).astype(np.int64) + 1
+    return np.where(last, 0, numbers).tolist()
 
 
 def months_later(times: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -118,13 +120,13 @@ def months_later(times: np.ndarray, count: np.ndarray) -> np.ndarray:
     then = month + count
     end = (then + 1).astype("datetime64[D]") - 1
     same = then.astype("datetime64[D]") + (first - month.astype("datetime64[D]"))
-    found = np.where(first == last, end, np.minimum(same, end))
-    return found.astype(np.int64) * DAY + (times - days * DAY)
+    later = np.where(first == last, end, np.minimum(same, end))
+    return later.astype(np.int64) * DAY + (times - days * DAY)
 
 
 def on_weekdays(series: Sequence[np.ndarray]) -> bool:
     """Whether days follow each other from Monday to Friday alone."""
-    days = np.concatenate([np.floor(own / DAY).astype(np.int64) for own in series])
-    daily = all(bool((np.diff(own) >= DAY).all()) for own in series)
+    days = np.concatenate([np.floor(times / DAY).astype(np.int64) for times in series])
+    daily = all(bool((np.diff(times) >= DAY).all()) for times in series)
     weekend = (days + 3) % 7 >= 5  # 1970 began on a Thursday
     return daily and len(days) > FEWEST and not weekend.any()

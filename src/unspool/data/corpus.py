@@ -101,8 +101,8 @@ def load_rows(
     progress: Progress,
 ) -> Corpus:
     usable, notes = {}, []
-    for name, found in stored.items():
-        usable[name], more = full_rows(fields, plans[name], found, unit)
+    for name, columns in stored.items():
+        usable[name], more = full_rows(fields, plans[name], columns, unit)
         notes += more
     train, where = stored["train"], plans["train"].table.name
     for name, each in fields.items():
@@ -120,8 +120,8 @@ def load_rows(
     chosen = choose_rows(split, usable)
     notes[:0] = fit(fields, train, chosen["train"].rows, where, progress)
     values = {
-        name: {key: fields[key].values(column, progress) for key, column in found.columns.items()}
-        for name, found in stored.items()
+        name: {key: fields[key].values(column, progress) for key, column in columns.columns.items()}
+        for name, columns in stored.items()
     }
     parts = {}
     for name, (home, rows) in chosen.items():
@@ -130,15 +130,15 @@ def load_rows(
             notes += more
         parts[name] = Part(
             fields,
-            {key: found.select(rows) for key, found in values[home].items()},
+            {key: columns.select(rows) for key, columns in values[home].items()},
             rows=rows,
             lines=stored[home].lines[rows],
             files=stored[home].files[rows],
             plan=plans[home],
         )
-        for key, found in parts[name].values.items():
+        for key, columns in parts[name].values.items():
             where_field = partial(parts[name].where, field=key)
-            notes += [f"{name}: {note}" for note in fields[key].check(found, where_field)]
+            notes += [f"{name}: {note}" for note in fields[key].check(columns, where_field)]
     return Corpus(fields, parts, notes)
 
 
@@ -181,7 +181,9 @@ def short_enough(
     unit: str,
 ) -> tuple[np.ndarray, list[str]]:
     """The training rows of which no field is too long, and a note about the others."""
-    fits = np.logical_and.reduce([fields[name].fits(found)[rows] for name, found in values.items()])
+    fits = np.logical_and.reduce(
+        [fields[name].fits(column)[rows] for name, column in values.items()]
+    )
     if fits.all():
         return rows, []
     if not fits.any():
@@ -204,18 +206,18 @@ def load_stream(
 ) -> Corpus:
     """One long sequence, of which the last shares are held out."""
     name, fields = stream.name, {stream.name: stream}
-    columns = {part: found.columns[name] for part, found in stored.items()}
+    columns = {part: streams.columns[name] for part, streams in stored.items()}
     train = columns["train"]
     cuts = stream_cuts(stream.steps(train), hold_out, where=plans["train"].table.name)
     notes = stream.fit_stream(train, cuts, progress)
-    found = stream.streams(train, cuts, progress)
+    streams = stream.streams(train, cuts, progress)
     for part, column in columns.items():
         if part != "train":
-            found |= stream.streams(column, {part: (0, stream.steps(column))}, progress)
+            streams |= stream.streams(column, {part: (0, stream.steps(column))}, progress)
     parts: dict[str, Part] = {
-        part: Part(fields, {name: found[part]}, plan=plans.get(part, plans["train"]))
+        part: Part(fields, {name: streams[part]}, plan=plans.get(part, plans["train"]))
         for part in ("train", "valid", "test")
-        if part in found
+        if part in streams
     }
     return Corpus(fields, parts, notes)
 
@@ -240,13 +242,13 @@ def encode_table(plan: Plan, fields: Fields, progress: Progress = None) -> tuple
     targets = {name: each for name, each in fields.items() if each.is_target and not each.sized}
     if targets:
         rows, notes = full_rows(targets, plan, stored, "rows")
-        values = {name: found.select(rows) for name, found in values.items()}
+        values = {name: column.select(rows) for name, column in values.items()}
     part = Part(
         fields, values, rows=rows, lines=stored.lines[rows], files=stored.files[rows], plan=plan
     )
-    for name, found in values.items():
+    for name, column in values.items():
         where = partial(part.where, field=name)
-        notes += [*fields[name].check(found, where), *fields[name].unknown(found, where)]
+        notes += [*fields[name].check(column, where), *fields[name].unknown(column, where)]
     return part, notes
 
 
@@ -271,9 +273,9 @@ def split_note(corpus: Corpus, plans: Mapping[str, Plan], hold_out: HoldOut, uni
         how += ", stratified by label"
     sizes = []
     for name, part in corpus.parts.items():
-        own = how
+        how_part = how
         if hold_out.fold and name == hold_out.fold_part:
-            own = f"fold {hold_out.fold} of {hold_out.folds}"
+            how_part = f"fold {hold_out.fold} of {hold_out.folds}"
         size = int(part.lengths.sum()) if unit == "tokens" else len(part)
-        sizes.append(f"{name} {size:,}" + ("" if name in plans else f" ({own})"))
+        sizes.append(f"{name} {size:,}" + ("" if name in plans else f" ({how_part})"))
     return f"{unit}: " + ", ".join(sizes)

@@ -37,7 +37,7 @@ class Batch:
         if device.type == "cpu":
             return self
         return Batch(
-            self.rows, {name: moved(found, device) for name, found in self._tensors.items()}
+            self.rows, {name: moved(tensors, device) for name, tensors in self._tensors.items()}
         )
 
 
@@ -53,7 +53,9 @@ def moved(value: Any, device: torch.device) -> Any:
         return value.to(device)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         fields = zip(value._fields, value)
-        return type(value)(*(own if name in COUNTS else moved(own, device) for name, own in fields))
+        return type(value)(
+            *(item if name in COUNTS else moved(item, device) for name, item in fields)
+        )
     if isinstance(value, tuple):
         return tuple(moved(each, device) for each in value)
     return value
@@ -117,7 +119,7 @@ class Part:
     def collate(self, rows: np.ndarray) -> Batch:
         return Batch(
             rows,
-            {name: self.fields[name].collate(found, rows) for name, found in self.values.items()},
+            {name: self.fields[name].collate(values, rows) for name, values in self.values.items()},
         )
 
     def raw(self, rows: np.ndarray, fields: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -126,12 +128,12 @@ class Part:
         wanted = self.rows[rows].tolist()
         needed = set(wanted)
         numbers = [list(self.plan.columns).index(field) for field in fields]
-        found = {
+        by_row = {
             i: tuple(row.values[number] for number in numbers)
             for i, row in enumerate(islice(self.plan.rows(), max(needed, default=-1) + 1))
             if i in needed
         }
-        return [found[i] for i in wanted]
+        return [by_row[i] for i in wanted]
 
     def digests(self) -> np.ndarray | None:
         """(N,) uint64 of what is read of each row, in any process; None for one long sequence."""

@@ -186,10 +186,10 @@ def label_like(values: Sequence[str]) -> bool:
 
 def continuous(values: Sequence[Any]) -> bool:
     """Whether values are numbers on a scale rather than classes: many different ones."""
-    given = [value for value in values if not is_missing(value)]
-    numbers = [value for value in given if is_number(value)]
-    many = len({str(value) for value in given}) > max(20, len(given) // 5)
-    return many and len(numbers) > 0.9 * len(given)
+    known = [value for value in values if not is_missing(value)]
+    numbers = [value for value in known if is_number(value)]
+    many = len({str(value) for value in known}) > max(20, len(known) // 5)
+    return many and len(numbers) > 0.9 * len(known)
 
 
 def repeats(values: Sequence[str]) -> bool:
@@ -200,7 +200,7 @@ def repeats(values: Sequence[str]) -> bool:
 
 def of_numbers(values: Sequence[Any]) -> bool:
     """Numbers, or nothing; a word among them is found when they are read."""
-    given = [v for v in values if not is_missing(v) and not (isinstance(v, str) and v == "?")]
-    if any(isinstance(value, bool | list) for value in given):
+    known = [v for v in values if not is_missing(v) and not (isinstance(v, str) and v == "?")]
+    if any(isinstance(value, bool | list) for value in known):
         return False
-    return sum(map(is_number, given)) > 0.9 * len(given) if given else bool(values)
+    return sum(map(is_number, known)) > 0.9 * len(known) if known else bool(values)

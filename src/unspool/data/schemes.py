@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 Scheme = Literal["iob1", "iob2", "iobes", "bioul", "none"]
-Asked = Literal["auto", "iob1", "iob2", "iobes", "bioul", "none"]
+SchemeSetting = Literal["auto", "iob1", "iob2", "iobes", "bioul", "none"]
 Convention = Literal["conlleval", "strict"]
 
 O, B, I, E, S = range(5)  # noqa: E741

@@ -79,9 +79,9 @@ def choose_rows(split: dict[str, np.ndarray], usable: dict[str, np.ndarray]) -> 
     usable   of each source that was given, the rows that can be used
     """
     parts = {name: Chosen("train", usable["train"][rows]) for name, rows in split.items()}
-    given = {name: Chosen(name, rows) for name, rows in usable.items() if name != "train"}
+    separate = {name: Chosen(name, rows) for name, rows in usable.items() if name != "train"}
     order = ("train", "valid", "test")
-    return dict(sorted((parts | given).items(), key=lambda item: order.index(item[0])))
+    return dict(sorted((parts | separate).items(), key=lambda item: order.index(item[0])))
 
 
 def quotas(counts: np.ndarray, share: float, spare: np.ndarray) -> np.ndarray:
@@ -156,9 +156,9 @@ def split_rows(
         return {**_one_fold(rest, strata, groups, hold_out, where=where), **parts}
     parts = _one_fold(np.arange(len(strata)), strata, groups, hold_out, where=where)
     rest = parts.pop("train")
-    own = None if groups is None else groups[rest]
-    others = _held_out(strata[rest], own, hold_out._replace(test=0.0), where=where)
-    return {**{name: rest[rows] for name, rows in others.items()}, **parts}
+    rest_groups = None if groups is None else groups[rest]
+    split = _held_out(strata[rest], rest_groups, hold_out._replace(test=0.0), where=where)
+    return {**{name: rest[rows] for name, rows in split.items()}, **parts}
 
 
 def _one_fold(
@@ -173,8 +173,8 @@ def _one_fold(
     if groups is None:
         fold = stratified_folds(strata[rows], hold_out.folds, hold_out.seed, where=where)
     else:
-        own = np.unique(groups[rows], return_inverse=True)[1].reshape(-1)
-        fold = grouped_folds(own, hold_out.folds, hold_out.seed, where=where)
+        numbers = np.unique(groups[rows], return_inverse=True)[1].reshape(-1)
+        fold = grouped_folds(numbers, hold_out.folds, hold_out.seed, where=where)
     held = fold == hold_out.fold - 1
     return {"train": rows[~held], hold_out.fold_part: rows[held]}
 

@@ -118,15 +118,15 @@ def find_format(cells: Sequence[Any]) -> str | None:
     """The format of a column of dates; None of anything else. The most even one is chosen."""
     if any(isinstance(cell, int | float) for cell in cells):
         return None
-    given = [str(cell).strip() for cell in cells if not is_missing(cell)]
-    if not given:
+    dates = [str(cell).strip() for cell in cells if not is_missing(cell)]
+    if not dates:
         return None
-    found = set(formats_of(given[0]))
-    for cell in given:
-        found &= set(formats_of(cell))
-        if not found:
+    formats = set(formats_of(dates[0]))
+    for cell in dates:
+        formats &= set(formats_of(cell))
+        if not formats:
             return None
-    return min(found, key=lambda form: (*unevenness(given, form), (ISO, *DAYS).index(form)))
+    return min(formats, key=lambda form: (*unevenness(dates, form), (ISO, *DAYS).index(form)))
 
 
 def unevenness(cells: Sequence[str], form: str) -> tuple[int, int]:
@@ -171,23 +171,23 @@ def without_unit(cell: str, unit: str) -> str:
 
 def find_unit(cells: Sequence[str]) -> str:
     """The sign before or behind every number; empty where there is none."""
-    found = {cell[0] if cell[0] in UNITS else cell[-1] for cell in cells if cell}
-    return next(iter(found)) if len(found) == 1 and found <= set(UNITS) else ""
+    signs = {cell[0] if cell[0] in UNITS else cell[-1] for cell in cells if cell}
+    return next(iter(signs)) if len(signs) == 1 and signs <= set(UNITS) else ""
 
 
 def find_numerals(
     name: str, cells: Sequence[str], delimiter: str, decimal: Decimal
 ) -> Numerals | None:
     """None where the cells can be read as they are, or are no numbers."""
-    given = [cell for cell in cells if not is_missing(cell) and cell != "?"]
-    unit = find_unit(given)
-    given = [without_unit(cell, unit) for cell in given]
-    commas = any("," in cell for cell in given)
+    numbers = [cell for cell in cells if not is_missing(cell) and cell != "?"]
+    unit = find_unit(numbers)
+    numbers = [without_unit(cell, unit) for cell in numbers]
+    commas = any("," in cell for cell in numbers)
     if not (commas or unit) or (decimal == "auto" and name.strip().lower() in LISTS):
         return None
     if not commas:
-        return Numerals(".", "", unit) if all(map(POINT.fullmatch, given)) else None
-    point, comma = (all(map(style.fullmatch, given)) for style in (POINT, COMMA))
+        return Numerals(".", "", unit) if all(map(POINT.fullmatch, numbers)) else None
+    point, comma = (all(map(style.fullmatch, numbers)) for style in (POINT, COMMA))
     if decimal == "comma" or (decimal == "auto" and comma and delimiter != ","):
         return Numerals(",", ".", unit) if comma else None
     return Numerals(".", ",", unit) if point else None

@@ -18,7 +18,7 @@ from unspool.data.read.memory import Columns, memory_table
 from unspool.errors import DataError, Option, choose
 from unspool.tasks import TASKS
 from unspool.tasks.inputs import INPUTS, TASK_INPUTS
-from unspool.tasks.inputs.kind import Asked, InputKind, Target
+from unspool.tasks.inputs.kind import InputKind, PlanRequest, Target
 from unspool.tasks.inputs.media_plan import media_column, plan_media
 from unspool.tasks.inputs.text import TextKind
 from unspool.tasks.plan import may_be_documents
@@ -230,14 +230,14 @@ def plan_input(task: str, target: Target, request: Request) -> Plan | None:
             got="input=pair",
             remedy=("leave it out, or use ", Option(task="classify"), " or regress"),
         )
-    asked = Asked(task, target, request.named, request.outputs)
+    wanted = PlanRequest(task, target, request.named, request.outputs)
     for kind in request.kinds:
         if kind.medium is not None:
             files = request.media[kind.name]
             if files is not None or data.input == kind.name:
-                return plan_media(kind.medium, files, table, data, asked)
+                return plan_media(kind.medium, files, table, data, wanted)
         elif request.may_hold(kind) or data.input == kind.name:
-            plan = kind.plan(table, data, asked)
+            plan = kind.plan(table, data, wanted)
             if plan is not None or request.holds(kind):
                 return plan
     return None

@@ -89,15 +89,15 @@ def check(
     marked: dict[str, list[int]] = {}
     findings: list[Finding] = []
     surveys: list[Survey] = []
-    asked = examiners(corpus)
+    by_key = examiners(corpus)
     if not first.compared:
         stream = isinstance(first, Undivided)
         unit = "lines" if stream else unit
-        same, parts_read = SameSeries(corpus, asked), files(corpus)
+        same, parts_read = SameSeries(corpus, by_key), files(corpus)
         for part in parts_read:
             assert part.plan is not None
             wanted = same.wanted(part)
-            surveys.append(survey(part.plan, asked, wanted, stream=stream, progress=progress))
+            surveys.append(survey(part.plan, by_key, wanted, stream=stream, progress=progress))
         findings += same.findings(parts_read, surveys)
     else:
         rows = Rows(corpus)
@@ -124,7 +124,7 @@ def check(
         rows_compared=first.compared,
         families=families(corpus, surveys),
     )
-    return Checked(report, marked, asked)
+    return Checked(report, marked, by_key)
 
 
 def compared(rows: Rows, sized: list[str], unit: str) -> Iterator[Draft]:
@@ -141,8 +141,8 @@ def doubtful_labels(rows: Rows, unit: str, notes: list[str]) -> Iterator[Draft]:
     for key, kind in rows.corpus.fields.items():
         if not isinstance(kind, Classified) or not rows.examiners:
             continue
-        given, names = np.concatenate([kind.classes(part[key]) for part in rows.parts]), kind.names
-        result = find_suspects(rows.features, given)
+        labels, names = np.concatenate([kind.classes(part[key]) for part in rows.parts]), kind.names
+        result = find_suspects(rows.features, labels)
         if not result.judged:
             continue
         if not result.useful:
@@ -151,15 +151,15 @@ def doubtful_labels(rows: Rows, unit: str, notes: list[str]) -> Iterator[Draft]:
                 f" {result.accuracy:.3f}, always the most frequent {result.usual:.3f})"
             )
             continue
-        if result.judged < len(given):
+        if result.judged < len(labels):
             notes.append(
-                f"wrong {key}s were looked for in {result.judged:,} of {len(given):,} {unit}"
+                f"wrong {key}s were looked for in {result.judged:,} of {len(labels):,} {unit}"
             )
         judged = zip(result.rows.tolist(), result.predicted, result.given, result.other)
         messages = {
-            row: f"given {names[given[row]]} ({100 * own:.0f} %), predicted {names[other]}"
+            row: f"given {names[labels[row]]} ({100 * confidence:.0f} %), predicted {names[other]}"
             f" ({100 * p:.0f} %)"
-            for row, other, own, p in judged
+            for row, other, confidence, p in judged
         }
         yield Draft(
             "suspect",
@@ -176,7 +176,7 @@ def columns(corpus: Corpus) -> Iterator[Finding]:
     plans = [part.plan for part in files(corpus) if part.plan is not None]
     for plan in {id(plan.table): plan for plan in plans}.values():
         table, reader = plan.table, plan.table.reader
-        used = {own.name for column in plan.columns.values() for own in column.members}
+        used = {member.name for column in plan.columns.values() for member in column.members}
         if isinstance(reader, StepRows):  # a column may change within a recording
             table = reader.table
             used |= {column.name for column in reader.layout.used}

@@ -57,10 +57,7 @@ def about_lengths(lengths: np.ndarray, max_length: int) -> Iterator[Advice]:
                 " the tokens",
             )
     if max_length and (share := (lengths > max_length).mean()) > 0.2:
-        yield (
-            Setting(max_length=cut),
-            f"max_length={max_length} cuts {100 * share:.0f} % of them",
-        )
+        yield (Setting(max_length=cut), f"max_length={max_length} cuts {100 * share:.0f} % of them")
 
 
 def about_labels(labels: dict[str, int], *, several: bool) -> Iterator[Advice]:
@@ -90,15 +87,9 @@ def about_size(rows: int) -> Iterator[Advice]:
             f"only {rows:,} rows: more updates, less overfitting",
         )
     elif rows > MANY_ROWS:
-        yield (
-            Setting(batch=128),
-            f"{rows:,} rows: larger batches pass over them faster",
-        )
+        yield (Setting(batch=128), f"{rows:,} rows: larger batches pass over them faster")
 
 
 def about_stream(tokens: int) -> Iterator[Advice]:
     if tokens < 32 * 128 * 10:
-        yield (
-            Setting(batch=8, bptt=64),
-            f"{tokens:,} tokens are few: more updates an epoch",
-        )
+        yield (Setting(batch=8, bptt=64), f"{tokens:,} tokens are few: more updates an epoch")

@@ -54,56 +54,56 @@ def candidates(table: Table, used: set[str]) -> list[Column]:
     ]
 
 
-def about_groups(rows: Rows, asked: str, unit: str) -> Iterator[Finding]:
+def about_groups(rows: Rows, group: str, unit: str) -> Iterator[Finding]:
     """Groups of rows, such as those of one speaker, of which two parts have some."""
     members: dict[str, dict[Any, list[int]]] = {}
     for name, part in zip(rows.names, rows.parts):
         assert part.plan is not None
-        found = group_values(part.plan.table, asked)
+        groups = group_values(part.plan.table, group)
         places = zip(part.files.tolist(), part.lines.tolist())
-        own = members.setdefault(name, {})
+        rows_of = members.setdefault(name, {})
         for row, place in enumerate(places):
-            own.setdefault(found[place], []).append(row)
+            rows_of.setdefault(groups[place], []).append(row)
     for a, b in combinations(rows.names, 2):
         both = [value for value in members[b] if value in members[a]]
         if both:
             where = rows.corpus.parts[b].where
             yield Finding(
                 "group",
-                f"{unit} of {b} belong to a group ({asked}) that {a} has, too:"
+                f"{unit} of {b} belong to a group ({group}) that {a} has, too:"
                 f" {len(both):,} of {len(members[b]):,} groups",
                 sum(len(members[b][value]) for value in both),
-                [DoubtfulRow(where(members[b][v][0]), f"{asked} {v}", "") for v in both[:SHOWN]],
+                [DoubtfulRow(where(members[b][v][0]), f"{group} {v}", "") for v in both[:SHOWN]],
                 f"keep each group in one part, and name the parts with {Option('valid', 'test')}",
             )
 
 
-def about_labels_of_groups(rows: Rows, asked: str) -> Iterator[Finding]:
+def about_labels_of_groups(rows: Rows, group: str) -> Iterator[Finding]:
     """Labels that one group alone has: no split by group shows how well they are learnt."""
     for key, field in rows.corpus.fields.items():
         groups: dict[str, set[Any]] = {}
         for part in rows.parts:
             if not isinstance(field, Classified) or part.plan is None:
                 break
-            found = group_values(part.plan.table, asked)
+            values = group_values(part.plan.table, group)
             places = zip(part.files.tolist(), part.lines.tolist())
             for number, place in zip(field.classes(part[key]).tolist(), places):
-                groups.setdefault(field.names[number], set()).add(found[place])
+                groups.setdefault(field.names[number], set()).add(values[place])
         several = len(set().union(*groups.values())) > 1 if groups else False
-        alone = [name for name, own in groups.items() if several and len(own) == 1]
+        alone = [name for name, members in groups.items() if several and len(members) == 1]
         if alone:
             listed = ", ".join(f"{name} ({next(iter(groups[name]))})" for name in alone[:SHOWN])
             yield Finding(
                 "label-of-one-group",
-                f"{key}s occur in one group ({asked}) alone: {listed}",
+                f"{key}s occur in one group ({group}) alone: {listed}",
                 len(alone),
                 remedy="what is learnt of them may be the group; record them elsewhere, too",
             )
 
 
-def group_values(table: Table, asked: str) -> dict[tuple[int, int], Any]:
+def group_values(table: Table, group: str) -> dict[tuple[int, int], Any]:
     """The value of a column by (file, line)."""
-    column = table.column(asked, option="group")
+    column = table.column(group, option="group")
     return {
         (file, line): value if isinstance(value, str | int | float | bool | None) else str(value)
         for (value,), line, file in table.rows([column])

@@ -23,10 +23,10 @@ MINORITY = 0.1  # share of the rows: a family that is rarer is listed
 
 
 def files(corpus: Corpus) -> list[Part]:
-    found: dict[int, Part] = {}
+    first: dict[int, Part] = {}
     for part in corpus.parts.values():
-        found.setdefault(id(part.plan), part)
-    return list(found.values())
+        first.setdefault(id(part.plan), part)
+    return list(first.values())
 
 
 def describe(
@@ -37,9 +37,9 @@ def describe(
         for number in draft.rows[: draft.listed].tolist():
             part, row = rows.part_and_row(number)
             wanted.setdefault(id(part.plan), set()).add(int(part.rows[row]))
-    asked = examiners(rows.corpus)
+    every = examiners(rows.corpus)
     surveys = {
-        id(part.plan): survey(part.plan, asked, wanted.get(id(part.plan), ()), progress=progress)
+        id(part.plan): survey(part.plan, every, wanted.get(id(part.plan), ()), progress=progress)
         for part in files(rows.corpus)
         if part.plan is not None
     }
@@ -71,15 +71,15 @@ def describe(
 def marked_lines(rows: Rows, drafts: Sequence[Draft]) -> dict[str, list[int]]:
     """Lines of the training file by kind of finding; "used": those of all rows in a part."""
     lines = np.concatenate([part.lines for part in rows.parts])
-    own = np.isin(rows.table, rows.table[:1])
-    marked: dict[str, list[int]] = {"used": lines[own].tolist()}
+    train = np.isin(rows.table, rows.table[:1])
+    marked: dict[str, list[int]] = {"used": lines[train].tolist()}
     for draft in drafts:
-        marked.setdefault(draft.kind, []).extend(lines[draft.rows[own[draft.rows]]].tolist())
+        marked.setdefault(draft.kind, []).extend(lines[draft.rows[train[draft.rows]]].tolist())
     return marked
 
 
 def advised(*remedies: str) -> str:
-    return "; ".join(each for each in remedies if each)
+    return "; ".join(remedy for remedy in remedies if remedy)
 
 
 def about_values(corpus: Corpus, surveys: Sequence[Survey], unit: str) -> Iterator[Finding]:
@@ -88,10 +88,10 @@ def about_values(corpus: Corpus, surveys: Sequence[Survey], unit: str) -> Iterat
     fixable = plan is not None and can_fix(plan)
     for key, examiner in examiners(corpus).items():
         for name, flaw in examiner.FLAWS.items():
-            count = sum(len(own.flaws.get((key, name), ())) for own in surveys)
-            found = [each for own in surveys for each in own.examples.get((key, name), ())]
+            count = sum(len(one.flaws.get((key, name), ())) for one in surveys)
+            shown = [row for one in surveys for row in one.examples.get((key, name), ())]
             if count:
-                examples = [DoubtfulRow(each.where, each.shown, "") for each in found[:SHOWN]]
+                examples = [DoubtfulRow(row.where, row.shown, "") for row in shown[:SHOWN]]
                 remedy = advised(worded(flaw.remedy), mend_hint(name, flaw) if fixable else "")
                 yield Finding(name, f"{unit} {flaw.what}", count, examples, remedy)
         for kind in examiner.FAMILIES:
@@ -106,33 +106,33 @@ def minority(surveys: Sequence[Survey], key: str, kind: str, unit: str) -> Itera
     rare = [name for name, count in counts.items() if count < MINORITY * total]
     if not rare or counts.most_common(1)[0][1] <= (1 - MINORITY) * total:
         return
-    found = [
-        each for name in rare for own in surveys for each in own.members.get((key, kind, name), ())
+    shown = [
+        row for name in rare for one in surveys for row in one.members.get((key, kind, name), ())
     ]
     yield Finding(
         "minority",
         f"{unit} have a {key} in another {kind} than most:"
         f" {', '.join(f'{name} {counts[name]:,}' for name in rare[:SHOWN])}",
         sum(counts[name] for name in rare),
-        [DoubtfulRow(each.where, each.shown, "") for each in found[:SHOWN]],
+        [DoubtfulRow(row.where, row.shown, "") for row in shown[:SHOWN]],
         "look whether they belong here",
     )
 
 
 def families(corpus: Corpus, surveys: Sequence[Survey]) -> dict[str, dict[str, int]]:
     """By what they are called: how many rows each family has, where there are several."""
-    found = {}
+    by_name = {}
     for key, examiner in examiners(corpus).items():
         for kind in examiner.FAMILIES:
             counts = count_families(surveys, key, kind)
             if len(counts) > 1:
-                found[f"{kind} of the {key}"] = dict(counts.most_common())
-    return found
+                by_name[f"{kind} of the {key}"] = dict(counts.most_common())
+    return by_name
 
 
 def count_families(surveys: Sequence[Survey], key: str, kind: str) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for own in surveys:
-        counts.update(own.families.get((key, kind), Counter()))
+    for one in surveys:
+        counts.update(one.families.get((key, kind), Counter()))
     counts.pop("", None)
     return counts

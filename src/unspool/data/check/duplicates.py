@@ -48,20 +48,20 @@ def near_duplicates(
     keys, size = signatures(sets, rows), len(rows)
     kinds = np.zeros(size, dtype=np.int64) if kinds is None else kinds
     done = near = np.empty(0, dtype=np.int64)  # codes of pairs: first * size + second
-    settled, found = np.zeros(size, dtype=bool), []
+    settled, matches = np.zeros(size, dtype=bool), []
     with ThreadPoolExecutor(THREADS) as pool:
         for key in keys:
             few, crowd = band_pairs(key, kinds, settled)
             codes = merged(few, pair_codes(*crowd, size))
             codes = codes[~among(codes, done)]
             blocks = [codes[i : i + PAIRS] for i in range(0, len(codes), PAIRS)]
-            pairs = [rows[np.stack([own // size, own % size], 1)] for own in blocks]
+            pairs = [rows[np.stack([part // size, part % size], 1)] for part in blocks]
             similarity = list(pool.map(lambda block: similarities(sets, block), pairs))
             similar = np.concatenate([np.empty(0), *similarity])
-            found.append((codes[similar >= least], similar[similar >= least]))
-            done, near = merged(done, codes), merged(near, found[-1][0])
+            matches.append((codes[similar >= least], similar[similar >= least]))
+            done, near = merged(done, codes), merged(near, matches[-1][0])
             settled[crowd[0][among(pair_codes(*crowd, size), near)]] = True
-    codes, similar = (np.concatenate(own) for own in zip(*found))
+    codes, similar = (np.concatenate(part) for part in zip(*matches))
     order = np.argsort(codes)
     codes = codes[order]
     return Near(rows[np.stack([codes // size, codes % size], 1)], similar[order])
@@ -149,9 +149,9 @@ def represented(
     kind = np.unique(kinds[rows], return_inverse=True)[1].reshape(-1)
     first = np.unique(group * (int(kind.max()) + 1) + kind, return_index=True)[1]
     first = np.sort(first)
-    chosen, own = rows[first], group[first]
-    starts = np.searchsorted(own, group, side="left")
-    counts = np.minimum(np.searchsorted(own, group, side="right") - starts, KINDS)
+    chosen, of_group = rows[first], group[first]
+    starts = np.searchsorted(of_group, group, side="left")
+    counts = np.minimum(np.searchsorted(of_group, group, side="right") - starts, KINDS)
     counts[settled[rows]] = 0
     row = np.repeat(rows, counts)
     step = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -169,9 +169,9 @@ def similarities(sets: Sets, pairs: np.ndarray) -> np.ndarray:
     sizes = single.lengths[index]
     firsts, first = np.unique(index[:, 0], return_inverse=True)
     known = owned(single.select(firsts), np.arange(len(firsts)))  # sorted
-    asked = owned(single.select(index[:, 1]), first)
+    others = owned(single.select(index[:, 1]), first)
     starts = np.cumsum(sizes[:, 1]) - sizes[:, 1]
-    common = np.add.reduceat(among(asked, known), starts, dtype=np.int64)
+    common = np.add.reduceat(among(others, known), starts, dtype=np.int64)
     return common / (sizes.sum(1) - common)
 
 

@@ -41,31 +41,31 @@ class Draft:
 def repetitions(rows: Rows, unit: str) -> Iterator[Draft]:
     """Rows that came before in their file, with the same targets or with others; leaks."""
     both = np.unique(np.stack([rows.inputs, rows.targets]), axis=1, return_inverse=True)[1]
-    for name, own in rows.files().items():
+    for name, in_file in rows.files().items():
         of = unit if name == "train" else f"{unit} of the {name} file"
-        copies, earlier = again(both.ravel()[own])
+        copies, earlier = again(both.ravel()[in_file])
         wanted = f" and the {rows.wanted}" if rows.wanted else ""
         yield Draft(
             "repeated",
             f"{of} repeat the {rows.read}{wanted} of an earlier one",
-            own[copies],
-            note=noted(rows, own[copies], own[earlier], "as {}"),
+            in_file[copies],
+            note=noted(rows, in_file[copies], in_file[earlier], "as {}"),
         )
         if rows.wanted:
-            group = np.unique(rows.inputs[own], return_inverse=True)[1]
-            lowest, highest = extremes(group, rows.targets[own])
+            group = np.unique(rows.inputs[in_file], return_inverse=True)[1]
+            lowest, highest = extremes(group, rows.targets[in_file])
             yield Draft(
                 "contradiction",
                 f"{of} have the {rows.read} of another one, but not its {rows.wanted}",
-                own[(lowest != highest)[group]],
+                in_file[(lowest != highest)[group]],
                 f"decide on the {rows.wanted}",
             )
     for a, b in combinations(rows.names, 2):
-        known, own = rows.of_part(a), rows.of_part(b)
+        known, in_file = rows.of_part(a), rows.of_part(b)
         yield Draft(
             "leak",
             f"{unit} of {b} have a {rows.read} that is also in {a}",
-            own[np.isin(rows.inputs[own], rows.inputs[known])],
+            in_file[np.isin(rows.inputs[in_file], rows.inputs[known])],
             f"drop them from one of the two: what {a} has seen says little in {b}",
         )
 
@@ -83,8 +83,8 @@ def extremes(group: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.minimum.reduceat(values[order], starts), np.maximum.reduceat(values[order], starts)
 
 
-def noted(rows: Rows, found: np.ndarray, others: np.ndarray, text: str) -> Callable[[int], str]:
-    partner = dict(zip(found.tolist(), others.tolist()))
+def noted(rows: Rows, copies: np.ndarray, originals: np.ndarray, text: str) -> Callable[[int], str]:
+    partner = dict(zip(copies.tolist(), originals.tolist()))
     return lambda row: text.format(rows.relative_position(row, partner[row]))
 
 
@@ -116,8 +116,8 @@ def odd_lengths(rows: Rows, sized: Sequence[str], key: str, unit: str) -> Iterat
         ("long", "longer", logs > high + fence),
         ("short", "shorter", logs < low - fence),
     ):
-        found = np.flatnonzero(far)
-        worst = found[np.argsort(-np.abs(logs[found] - np.median(logs)), kind="stable")]
+        outliers = np.flatnonzero(far)
+        worst = outliers[np.argsort(-np.abs(logs[outliers] - np.median(logs)), kind="stable")]
         yield Draft(
             kind_name,
             f"{unit} have a {key} far {word} than the others (median {np.median(lengths):,.0f}"

@@ -56,13 +56,15 @@ class Repairs:
     about   what each does, for people
     """
 
-    def __init__(self, examiners: Mapping[str, Examiner], asked: str | None = None) -> None:
-        flaws = {name: flaw for own in examiners.values() for name, flaw in own.FLAWS.items()}
+    def __init__(self, examiners: Mapping[str, Examiner], requested: str | None = None) -> None:
+        flaws = {
+            name: flaw for examiner in examiners.values() for name, flaw in examiner.FLAWS.items()
+        }
         mends = {name: flaw for name, flaw in flaws.items() if flaw.repair}
         self.about = {**DROPS, **{name: flaw.repair for name, flaw in mends.items()}}
         usual = [*USUAL_DROPS, *(name for name, flaw in mends.items() if flaw.usual)]
         chosen = set[str]()
-        for name in (part.strip() for part in (asked or "usual").split(",")):
+        for name in (part.strip() for part in (requested or "usual").split(",")):
             known = {"usual": usual, "all": list(self.about)}.get(name)
             options = [*self.about, "usual", "all"]
             chosen.update(known or [choose("repair", name, options, where=Option("repair"))])
@@ -118,14 +120,14 @@ def check_target(plan: Plan, out: Path) -> None:
             )
     if not out.parent.is_dir():
         raise ConfigError("there is no such folder", where=out.parent, remedy="make it first")
-    own = bare_suffix(Path(table.files[0].name), (".gz", ".bz2", ".xz", ".zip"))
+    suffix = bare_suffix(Path(table.files[0].name), (".gz", ".bz2", ".xz", ".zip"))
     new = bare_suffix(out)
-    if own and own != new:
+    if suffix and suffix != new:
         raise ConfigError(
             "the copy has the format of the file",
             where=out,
             got=new or "a name without an ending",
-            remedy=f"end the name in {own}, or {own}.gz",
+            remedy=f"end the name in {suffix}, or {suffix}.gz",
         )
 
 

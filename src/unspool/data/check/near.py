@@ -37,9 +37,9 @@ class NearGroups(NamedTuple):
 
     def first_rows(self, some: np.ndarray) -> np.ndarray:
         """(G,) of each group the first of some rows, in their order, that belongs to it; or -1."""
-        found = np.full(int(self.group.max()) + 1, -1)
-        found[self.group[some[::-1]]] = some[::-1]
-        return found
+        first = np.full(int(self.group.max()) + 1, -1)
+        first[self.group[some[::-1]]] = some[::-1]
+        return first
 
 
 class Partners:
@@ -66,11 +66,11 @@ def near_repetitions(rows: Rows, unit: str) -> Iterator[Draft]:
     near = NearGroups.of(rows)
     compared = next(iter(rows.examiners.values())).shingle
     share = f"at least {100 * LEAST:.0f} % of their {compared} are the same"
-    for name, own in rows.files().items():
+    for name, in_file in rows.files().items():
         of = unit if name == "train" else f"{unit} of the {name} file"
         position = np.full(len(rows), -1)
-        position[own] = np.arange(len(own))
-        firsts = near.first_rows(own)[near.pairs]
+        position[in_file] = np.arange(len(in_file))
+        firsts = near.first_rows(in_file)[near.pairs]
         inside = (firsts >= 0).all(1)
         pairs, similarity = firsts[inside], near.similarity[inside]
         pairs = np.take_along_axis(pairs, np.argsort(position[pairs], axis=1), axis=1)
@@ -101,18 +101,18 @@ def near_leaks(rows: Rows, near: NearGroups, unit: str) -> Iterator[Draft]:
     both = np.concatenate([near.pairs, near.pairs[:, ::-1]])
     similarity = np.tile(near.similarity, 2)
     for a, b in combinations(rows.names, 2):
-        known, own = near.first_rows(rows.of_part(a)), rows.of_part(b)
+        known, later = near.first_rows(rows.of_part(a)), rows.of_part(b)
         leaks = (known[both[:, 0]] < 0) & (known[both[:, 1]] >= 0)
         partners = Partners(both[leaks, 0], known[both[leaks, 1]], similarity[leaks])
-        found = own[np.isin(near.group[own], partners.keys)]
+        leaking = later[np.isin(near.group[later], partners.keys)]
         yield near_draft(
             rows,
             "near-leak",
             f"{unit} of {b} have a {rows.read} that is nearly the same in {a}",
-            found,
+            leaking,
             partners,
             f"drop them from one of the two: what {a} has seen says little in {b}",
-            keys=near.group[found],
+            keys=near.group[leaking],
         )
 
 
@@ -120,19 +120,19 @@ def near_draft(
     rows: Rows,
     kind: str,
     what: str,
-    found: np.ndarray,
+    doubtful: np.ndarray,
     partners: Partners,
     remedy: str,
     keys: np.ndarray | None = None,
 ) -> Draft:
     """The most similar rows first; `keys` of the rows among the partners, if not themselves."""
-    others, similarity = partners.of(found if keys is None else keys)
+    others, similarity = partners.of(doubtful if keys is None else keys)
     order = np.argsort(-similarity, kind="stable")
-    found, others, similarity = found[order], others[order], similarity[order]
-    place = {row: i for i, row in enumerate(found.tolist())}
+    doubtful, others, similarity = doubtful[order], others[order], similarity[order]
+    place = {row: i for i, row in enumerate(doubtful.tolist())}
 
     def note(row: int) -> str:
         i = place[row]
         return f"{100 * similarity[i]:.0f} % as {rows.relative_position(row, int(others[i]))}"
 
-    return Draft(kind, what, found, remedy, note)
+    return Draft(kind, what, doubtful, remedy, note)

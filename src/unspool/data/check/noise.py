@@ -65,23 +65,23 @@ def find_suspects(features: Callable[[np.ndarray], Ragged], labels: np.ndarray) 
         return Suspects(nothing, nothing, np.empty(0), np.empty(0), 0, 0.0, 0.0)
     rows = rows[: room_for(features, rows)]
     rows = np.sort(rows)
-    names, given = np.unique(labels[rows], return_inverse=True)
+    names, classes = np.unique(labels[rows], return_inverse=True)
     table = weigh(count_features(features, rows), len(names))
-    p = held_out_probabilities(table, given)  # (n, C)
-    own = p[np.arange(len(given)), given]
-    others = np.where(p >= self_confidence(p, given), p, -1.0)
-    others[np.arange(len(given)), given] = -1.0
-    other, best = others.argmax(1), others.max(1)
-    found = np.flatnonzero(best > own)
-    found = found[np.argsort(own[found] - best[found], kind="stable")]
+    p = held_out_probabilities(table, classes)  # (n, C)
+    confidence = p[np.arange(len(classes)), classes]
+    rivals = np.where(p >= self_confidence(p, classes), p, -1.0)
+    rivals[np.arange(len(classes)), classes] = -1.0
+    other, best = rivals.argmax(1), rivals.max(1)
+    suspects = np.flatnonzero(best > confidence)
+    suspects = suspects[np.argsort(confidence[suspects] - best[suspects], kind="stable")]
     return Suspects(
-        rows[found],
-        names[other[found]],
-        own[found],
-        best[found],
+        rows[suspects],
+        names[other[suspects]],
+        confidence[suspects],
+        best[suspects],
         len(rows),
-        float((p.argmax(1) == given).mean()),
-        float(np.bincount(given).max() / len(given)),
+        float((p.argmax(1) == classes).mean()),
+        float(np.bincount(classes).max() / len(classes)),
     )
 
 
@@ -95,8 +95,8 @@ def eligible(labels: np.ndarray) -> np.ndarray:
 def room_for(features: Callable[[np.ndarray], Ragged], rows: np.ndarray) -> int:
     """How many of the rows have no more features than fit into memory, by a sample."""
     sample = features(np.sort(rows[:CHUNK]))
-    each = float(sample.lengths.mean())
-    return int(min(len(rows), MOST_FEATURES / max(each, 1.0)))
+    mean_size = float(sample.lengths.mean())
+    return int(min(len(rows), MOST_FEATURES / max(mean_size, 1.0)))
 
 
 def count_features(features: Callable[[np.ndarray], Ragged], rows: np.ndarray) -> csr_matrix:
@@ -104,11 +104,11 @@ def count_features(features: Callable[[np.ndarray], Ragged], rows: np.ndarray) -
 
     blocks = []
     for first in range(0, len(rows), CHUNK):
-        found = features(rows[first : first + CHUNK])
-        columns = (found.values >> np.uint64(64 - COLUMNS)).astype(np.int32)
-        starts = np.append(found.starts, len(columns)).astype(np.int32)
+        hashes = features(rows[first : first + CHUNK])
+        columns = (hashes.values >> np.uint64(64 - COLUMNS)).astype(np.int32)
+        starts = np.append(hashes.starts, len(columns)).astype(np.int32)
         ones = np.ones(len(columns), dtype=np.float32)
-        block = csr_matrix((ones, columns, starts), shape=(len(found), 1 << COLUMNS))
+        block = csr_matrix((ones, columns, starts), shape=(len(hashes), 1 << COLUMNS))
         block.sum_duplicates()
         blocks.append(block)
     return vstack(blocks, format="csr")
@@ -151,17 +151,17 @@ def held_out_probabilities(table: csr_matrix, labels: np.ndarray) -> np.ndarray:
     fold = folds(labels, rng)
     scores = np.full((2, len(labels), int(labels.max()) + 1), SMALLEST)
     for number in range(FOLDS):
-        others = rng.permutation(np.flatnonzero(fold != number))[:MOST_LEARNT]
+        learnt = rng.permutation(np.flatnonzero(fold != number))[:MOST_LEARNT]
         model = LogisticRegression(C=INVERSE_PENALTY, max_iter=100, tol=1e-4)
         # Its vectors are too short for several threads, which would wait for each other.
         with warnings.catch_warnings(), threadpool_limits(1):
             warnings.simplefilter("ignore", ConvergenceWarning)  # near enough to rank rows
-            model.fit(table[others], labels[others])
-        own = np.flatnonzero(fold == number)
-        bayes = MultinomialNB(alpha=SMOOTHING).fit(table[others], labels[others])
+            model.fit(table[learnt], labels[learnt])
+        held = np.flatnonzero(fold == number)
+        bayes = MultinomialNB(alpha=SMOOTHING).fit(table[learnt], labels[learnt])
         for score, fitted in zip(scores, (model, bayes)):
-            found = np.maximum(fitted.predict_log_proba(table[own]), SMALLEST)
-            score[np.ix_(own, fitted.classes_)] = found
+            scored = np.maximum(fitted.predict_log_proba(table[held]), SMALLEST)
+            score[np.ix_(held, fitted.classes_)] = scored
     scores -= scores.mean(2, keepdims=True)
     regression, bayes = scores
     return softmax((regression + bayes * (regression.std() / bayes.std())) / 2, 1)
@@ -171,12 +171,12 @@ def folds(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """(n,) a fold for each row; every class is spread evenly."""
     order = rng.permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]
-    found = np.empty(len(labels), dtype=np.int64)
-    found[order] = np.arange(len(labels)) % FOLDS
-    return found
+    fold = np.empty(len(labels), dtype=np.int64)
+    fold[order] = np.arange(len(labels)) % FOLDS
+    return fold
 
 
 def self_confidence(p: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """(C,) the mean probability of a class over the rows that have it."""
-    own = p[np.arange(len(labels)), labels]
-    return np.bincount(labels, weights=own) / np.bincount(labels)
+    confidence = p[np.arange(len(labels)), labels]
+    return np.bincount(labels, weights=confidence) / np.bincount(labels)

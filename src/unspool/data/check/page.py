@@ -18,17 +18,17 @@ LABELS = 12  # bars
 
 
 def page(report: CheckReport) -> str:
-    found = report.findings
+    findings = report.findings
     body = [
         "<h1>Check of the data</h1>",
         f'<p class="soft">{escape(report.summary)}</p>',
         "<h2>What to look at</h2>",
-        overview(found) if found else "<p>No doubtful rows found.</p>",
+        overview(findings) if findings else "<p>No doubtful rows found.</p>",
         "<h2>The data</h2>",
         part_table(report.parts, report.unit),
         f'<div class="pictures">{"".join(pictures(report))}</div>',
-        *(["<h2>Findings</h2>"] if found else []),
-        *(section(i, each) for i, each in enumerate(found)),
+        *(["<h2>Findings</h2>"] if findings else []),
+        *(section(i, each) for i, each in enumerate(findings)),
         *listed("Suggestions", map(str, report.suggestions)),
         *listed("Notes", report.notes),
     ]
@@ -80,8 +80,8 @@ def pictures(report: CheckReport) -> Iterable[str]:
             [part.labels.get(name, 0) / max(1, sum(part.labels.values())) for name in names]
             for part in named
         ]
-        own = legend([part.name for part in named]) if len(named) > 1 else ""
-        yield figure(f"Share of each label{more}", own + bars(names, shares))
+        key_of_labels = legend([part.name for part in named]) if len(named) > 1 else ""
+        yield figure(f"Share of each label{more}", key_of_labels + bars(names, shares))
     measured = [part for part in report.parts if part.histogram]
     if measured:
         caption = f"Lengths in {report.unit} (logarithmic), share of the rows"
@@ -90,23 +90,24 @@ def pictures(report: CheckReport) -> Iterable[str]:
         whole = max(1, sum(counts.values()))
         names = list(counts)[:LABELS]
         yield figure(
-            f"{name[0].upper()}{name[1:]}", bars(names, [[counts[own] / whole for own in names]])
+            f"{name[0].upper()}{name[1:]}",
+            bars(names, [[counts[family] / whole for family in names]]),
         )
 
 
-def section(number: int, found: Finding) -> str:
+def section(number: int, finding: Finding) -> str:
     remedy = (
-        f'<p class="remedy soft">What to do: {escape(found.remedy)}</p>' if found.remedy else ""
+        f'<p class="remedy soft">What to do: {escape(finding.remedy)}</p>' if finding.remedy else ""
     )
-    more = len(found.examples[:EXAMPLES])
+    more = len(finding.examples[:EXAMPLES])
     shown = (
-        f'<p class="soft">{more} of {found.count:,} are shown.</p>'
-        if 0 < more < found.count
+        f'<p class="soft">{more} of {finding.count:,} are shown.</p>'
+        if 0 < more < finding.count
         else ""
     )
     return (
-        f'<section id="finding-{number}"><h3><span class="count">{found.count:,}</span>'
-        f" {escape(found.what)}</h3>{example_table(found.examples[:EXAMPLES])}{shown}{remedy}"
+        f'<section id="finding-{number}"><h3><span class="count">{finding.count:,}</span>'
+        f" {escape(finding.what)}</h3>{example_table(finding.examples[:EXAMPLES])}{shown}{remedy}"
         "</section>"
     )
 

@@ -14,7 +14,7 @@ HEIGHT, BOTTOM = 190, 24
 
 def bars(names: Sequence[str], shares: Sequence[Sequence[float]]) -> str:
     """Horizontal bars: of each name one for each of several series."""
-    most = max((share for own in shares for share in own), default=0.0) or 1.0
+    most = max((share for series in shares for share in series), default=0.0) or 1.0
     step = BAR * len(shares) + GAP
     parts = []
     for i, name in enumerate(names):
@@ -25,13 +25,13 @@ def bars(names: Sequence[str], shares: Sequence[Sequence[float]]) -> str:
             f'<text x="{LEFT - 8}" y="{middle:.1f}" text-anchor="end">{escape(shown)}'
             f"<title>{escape(name)}</title></text>"
         )
-        for k, own in enumerate(shares):
-            width = (WIDTH - LEFT - RIGHT) * own[i] / most
+        for k, series in enumerate(shares):
+            width = (WIDTH - LEFT - RIGHT) * series[i] / most
             y = top + k * BAR
             parts.append(
                 f'<rect x="{LEFT}" y="{y + 1}" width="{max(width, 1):.1f}" height="{BAR - 2}"'
                 f' fill="{COLOURS[k % len(COLOURS)]}"/>'
-                f'<text class="soft" x="{LEFT + width + 6:.1f}" y="{y + 11}">{percent(own[i])}'
+                f'<text class="soft" x="{LEFT + width + 6:.1f}" y="{y + 11}">{percent(series[i])}'
                 "</text>"
             )
     return drawing(len(names) * step, parts)
@@ -43,18 +43,18 @@ def percent(share: float) -> str:
 
 def curves(histograms: Sequence[Sequence[tuple[int, int, int]]]) -> str:
     """Histograms as steps over a logarithmic axis of lengths, as shares of their rows."""
-    low = min(own[0][0] for own in histograms)
-    high = max(own[-1][1] for own in histograms)
+    low = min(bins[0][0] for bins in histograms)
+    high = max(bins[-1][1] for bins in histograms)
     span = log(high / low) or 1.0
 
     def x(length: float) -> float:
         return 8 + (WIDTH - 16) * log(length / low) / span
 
     densities = []
-    for own in histograms:
-        total = sum(count for *_, count in own) or 1
-        densities.append([(a, b, n / total / (log(b / a) or 1.0)) for a, b, n in own])
-    most = max((share for own in densities for *_, share in own), default=0.0) or 1.0
+    for bins in histograms:
+        total = sum(count for *_, count in bins) or 1
+        densities.append([(a, b, n / total / (log(b / a) or 1.0)) for a, b, n in bins])
+    most = max((share for bins in densities for *_, share in bins), default=0.0) or 1.0
     parts = []
     for k, steps in enumerate(densities):
         points = [f"{x(steps[0][0]):.1f},{HEIGHT - BOTTOM}"]

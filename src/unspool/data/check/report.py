@@ -108,11 +108,11 @@ class CheckReport:
     fixed: Fixed | None = None
 
     def to_json(self) -> dict[str, Any]:
-        found = asdict(replace(self, fixed=None))
-        found["fixed"] = None if self.fixed is None else self.fixed.to_json()
-        for part in found["parts"]:
+        fields = asdict(replace(self, fixed=None))
+        fields["fixed"] = None if self.fixed is None else self.fixed.to_json()
+        for part in fields["parts"]:
             part["numbers"] = {k: spread._asdict() for k, spread in part["numbers"].items()}
-        return found
+        return fields
 
     def to_html(self) -> str:
         from unspool.data.check.page import page
@@ -177,5 +177,5 @@ def _noun(part: PartReport, unit: str) -> str:
 
 def _family_line(name: str, counts: dict[str, int]) -> str:
     total = max(1, sum(counts.values()))
-    shares = [f"{own} {100 * count / total:.2f} %" for own, count in counts.items()]
+    shares = [f"{family} {100 * count / total:.2f} %" for family, count in counts.items()]
     return f"{name}: " + ", ".join(shares[:8])

@@ -60,7 +60,7 @@ def about_drift(parts: list[PartReport]) -> Iterator[Finding]:
             sorted({*train.labels, *part.labels}),
             key=lambda name: abs(share(train.labels, name) - share(part.labels, name)),
         )
-        before, after = (100 * share(own, name) for own in (train.labels, part.labels))
+        before, after = (100 * share(labels, name) for labels in (train.labels, part.labels))
         yield Finding(
             "drift",
             f"part has other shares of labels than train: {100 * distance:.0f} % of {part.name}"
@@ -81,7 +81,7 @@ def chance_of(one: Mapping[str, int], two: Mapping[str, int]) -> float:
     from scipy.stats import chi2_contingency
 
     names = [name for name in {*one, *two} if one.get(name, 0) + two.get(name, 0)]
-    table = np.array([[own.get(name, 0) for name in names] for own in (one, two)])
+    table = np.array([[counts.get(name, 0) for name in names] for counts in (one, two)])
     return float(chi2_contingency(table).pvalue)
 
 
@@ -103,12 +103,15 @@ def about_characters(corpus: Corpus) -> Iterator[Finding]:
                 "rare-character",
                 f"characters of the {key} occur once in train",
                 len(once),
-                [DoubtfulRow(train.where(row), repr(own), "") for own, row in once.items()][:SHOWN],
+                [
+                    DoubtfulRow(train.where(row), repr(character), "")
+                    for character, row in once.items()
+                ][:SHOWN],
                 "look whether they are meant; one example teaches no model to write them",
             )
 
 
-Asked = Callable[[Examiner, Any, np.ndarray], Ragged]
+Hasher = Callable[[Examiner, Any, np.ndarray], Ragged]
 
 
 def examiners(corpus: Corpus) -> dict[str, Examiner]:
@@ -169,47 +172,47 @@ class Rows:
         """The rows of each table in the file's order; a table is named by its first part."""
         lines, files = (np.concatenate([getattr(p, key) for p in self.parts])
                         for key in ("lines", "files"))  # fmt: skip
-        found = {}
+        by_table = {}
         for table in np.unique(self.table):
             rows = np.flatnonzero(self.table == table)
             home = self.names[self.part[rows[0]]]
-            found[home] = rows[np.lexsort((lines[rows], files[rows]))]
-        return found
+            by_table[home] = rows[np.lexsort((lines[rows], files[rows]))]
+        return by_table
 
     def of_part(self, name: str) -> np.ndarray:
         return np.flatnonzero(self.part == self.names.index(name))
 
-    def hashes(self, rows: np.ndarray, ask: Asked) -> Ragged:
+    def hashes(self, rows: np.ndarray, ask: Hasher) -> Ragged:
         """What the examiners of all inputs answer about sorted rows."""
         cuts = np.searchsorted(rows, self.edges)
         answers = []
         for part, first, last, edge in zip(self.parts, cuts, cuts[1:], self.edges):
-            own = rows[first:last] - edge
-            if len(own):
-                answers.append(self._ask(part, own, ask))
-        lengths = np.concatenate([own.lengths for own in answers])
-        return Ragged.of_lengths(np.concatenate([own.values for own in answers]), lengths)
+            in_part = rows[first:last] - edge
+            if len(in_part):
+                answers.append(self._ask(part, in_part, ask))
+        lengths = np.concatenate([in_part.lengths for in_part in answers])
+        return Ragged.of_lengths(np.concatenate([in_part.values for in_part in answers]), lengths)
 
-    def _ask(self, part: Part, rows: np.ndarray, ask: Asked) -> Ragged:
-        found = [ask(examiner, part[key], rows) for key, examiner in self.examiners.items()]
-        if len(found) == 1:
-            return found[0]
-        for key, own in zip(self.examiners, found):
-            own.values ^= np.uint64(hash_of(key))  # the same text in another field is another
-        return side_by_side(found)
+    def _ask(self, part: Part, rows: np.ndarray, ask: Hasher) -> Ragged:
+        answers = [ask(examiner, part[key], rows) for key, examiner in self.examiners.items()]
+        if len(answers) == 1:
+            return answers[0]
+        for key, answer in zip(self.examiners, answers):
+            answer.values ^= np.uint64(hash_of(key))  # the same text in another field is another
+        return side_by_side(answers)
 
     def shingles(self, rows: np.ndarray) -> Ragged:
-        return self.hashes(rows, lambda examiner, values, own: examiner.shingles(values, own))
+        return self.hashes(rows, lambda examiner, values, rows: examiner.shingles(values, rows))
 
     def features(self, rows: np.ndarray) -> Ragged:
-        return self.hashes(rows, lambda examiner, values, own: examiner.features(values, own))
+        return self.hashes(rows, lambda examiner, values, rows: examiner.features(values, rows))
 
     def _prints(self, *, targets: bool) -> np.ndarray:
         keys = [key for key, field in self.corpus.fields.items() if field.is_target == targets]
         common: dict[str, dict[str, int]] = {key: {} for key in keys}
-        found = []
+        prints = []
         for part in self.parts:
             numbers = [part[key].prints(common[key]).tolist() for key in keys]
             rows = zip(*numbers) if numbers else [()] * len(part)
-            found.append(np.array([hash(row) for row in rows], dtype=np.int64))
-        return np.concatenate(found)
+            prints.append(np.array([hash(row) for row in rows], dtype=np.int64))
+        return np.concatenate(prints)

@@ -45,34 +45,36 @@ class SameSeries:
             for key, examiner in examiners.items()
             for row, track in enumerate(examiner.tracks(part[key]))
         ]
-        self.found = find_repetitions([own.track for own in self.every])
+        self.found = find_repetitions([whole.track for whole in self.every])
 
     def wanted(self, part: Part) -> list[int]:
         """Rows of the table of a part that are to be shown."""
-        every = (self.every[own.track] for kind in WHAT for own in self._of(kind)[:SHOWN])
-        return [int(own.part.rows[own.row]) for own in every if own.part.plan is part.plan]
+        every = (self.every[repeat.track] for kind in WHAT for repeat in self._of(kind)[:SHOWN])
+        return [
+            int(repeat.part.rows[repeat.row]) for repeat in every if repeat.part.plan is part.plan
+        ]
 
     def findings(self, parts: Sequence[Part], surveys: Sequence[Survey]) -> Iterator[Finding]:
         by_plan = {id(part.plan): survey for part, survey in zip(parts, surveys)}
         for kind, what in WHAT.items():
-            found = self._of(kind)
-            if found:
+            repetitions = self._of(kind)
+            if repetitions:
                 examples = []
-                for own in found[:SHOWN]:
-                    whole = self.every[own.track]
+                for repeat in repetitions[:SHOWN]:
+                    whole = self.every[repeat.track]
                     shown = by_plan[id(whole.part.plan)].wanted[int(whole.part.rows[whole.row])]
-                    examples.append(DoubtfulRow(whole.where, shown, self._note(own)))
-                yield Finding(f"{kind}-series", what, len(found), examples, REMEDY)
+                    examples.append(DoubtfulRow(whole.where, shown, self._note(repeat)))
+                yield Finding(f"{kind}-series", what, len(repetitions), examples, REMEDY)
 
     def _of(self, kind: str) -> list[Repetition]:
-        found = [own for own in self.found if own.kind == kind]
-        return sorted(found, key=lambda own: -own.share)
+        repetitions = [repeat for repeat in self.found if repeat.kind == kind]
+        return sorted(repetitions, key=lambda repeat: -repeat.share)
 
-    def _note(self, own: Repetition) -> str:
-        one, other = self.every[own.track], self.every[own.other]
+    def _note(self, repeat: Repetition) -> str:
+        one, other = self.every[repeat.track], self.every[repeat.other]
         named = f"{one.track.name} " if one.track.name else ""
         target = f"{other.track.name} of " if other.track.name else ""
-        if own.kind == "part":
-            return f"{named}from step {own.first + 1} on of {target}{other.where}"
-        share = f"{100 * own.share:.1f} % " if own.kind == "near" else ""
+        if repeat.kind == "part":
+            return f"{named}from step {repeat.first + 1} on of {target}{other.where}"
+        share = f"{100 * repeat.share:.1f} % " if repeat.kind == "near" else ""
         return f"{named}{share}as {target}{other.where}"

@@ -53,24 +53,24 @@ def survey(
     stream: bool = False,
     progress: Progress = None,
 ) -> Survey:
-    found, asked = Survey(), set(wanted)
+    result, numbers = Survey(), set(wanted)
     columns = list(plan.columns)
     shown = next((columns.index(key) for key in examiners), 0)
     rows = plan.rows(report_stage(progress, f"examining {plan.table.name}"))
     for batch in batches(lines_of(rows) if stream else rows):
         for key, examiner in examiners.items():
             values = [row.values[columns.index(key)] for row in batch]
-            _examine(found, plan, batch, key, examiner, values)
+            _examine(result, plan, batch, key, examiner, values)
         first = next(iter(examiners.values()), None)
-        for i in asked.intersection(range(found.rows, found.rows + len(batch))):
-            raw = batch[i - found.rows].values[shown]
-            found.wanted[i] = excerpt(first, raw)
-        found.rows += len(batch)
-    return found
+        for i in numbers.intersection(range(result.rows, result.rows + len(batch))):
+            raw = batch[i - result.rows].values[shown]
+            result.wanted[i] = excerpt(first, raw)
+        result.rows += len(batch)
+    return result
 
 
 def _examine(
-    found: Survey, plan: Plan, batch: list[Row], key: str, examiner: Examiner, values: list[Any]
+    result: Survey, plan: Plan, batch: list[Row], key: str, examiner: Examiner, values: list[Any]
 ) -> None:
     def example(i: int, flaw: str | None = None) -> RowExcerpt:
         where = plan.table.where(batch[i].line, file=batch[i].file, column=plan.columns[key])
@@ -78,16 +78,16 @@ def _examine(
 
     for flaw, has in examiner.flaws(values).items():
         rows = np.flatnonzero(has).tolist()
-        found.flaws.setdefault((key, flaw), []).extend(found.rows + i for i in rows)
-        examples = found.examples.setdefault((key, flaw), [])
+        result.flaws.setdefault((key, flaw), []).extend(result.rows + i for i in rows)
+        examples = result.examples.setdefault((key, flaw), [])
         examples.extend(example(i, flaw) for i in rows[: KEPT - len(examples)])
     for kind in examiner.FAMILIES:
         families = examiner.families(kind, values)
-        found.families.setdefault((key, kind), Counter()).update(families)
+        result.families.setdefault((key, kind), Counter()).update(families)
         for family in set(families):
-            members = found.members.setdefault((key, kind, family), [])
+            members = result.members.setdefault((key, kind, family), [])
             if len(members) < KEPT:
-                same = [i for i, own in enumerate(families) if own == family]
+                same = [i for i, member in enumerate(families) if member == family]
                 members += [example(i) for i in same[: KEPT - len(members)]]
 
 

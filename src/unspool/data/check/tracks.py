@@ -50,25 +50,25 @@ def find_repetitions(tracks: Sequence[SeriesTrack]) -> list[Repetition]:
     keys = [exact(track.values[span]) for track, span in zip(tracks, spans)]
     total = sum(map(len, keys))
     least = SURE + np.log2(max(1, total * len(tracks)))
-    informative = [row for row, own in enumerate(keys) if information(own) >= least]
-    found: list[Repetition] = []
+    informative = [row for row, track in enumerate(keys) if information(track) >= least]
+    repetitions: list[Repetition] = []
     firsts: dict[int, int] = {}
     for row in informative:
         first = firsts.setdefault(digest(keys[row]), row)
         if first != row:
-            found.append(Repetition("same", row, first))
+            repetitions.append(Repetition("same", row, first))
     rows = list(firsts.values())
     parts = [
-        Repetition("part", rows[own], rows[other], first=first + spans[rows[other]].start)
-        for own, other, first in stretches([keys[row] for row in rows])
+        Repetition("part", rows[track], rows[other], first=first + spans[rows[other]].start)
+        for track, other, first in stretches([keys[row] for row in rows])
     ]
-    known = {(own.track, own.other) for own in parts}
+    known = {(track.track, track.other) for track in parts}
     near = near_tracks([tracks[row] for row in rows])
     for a, b, share in near:
-        own, other = rows[b], rows[a]  # the later one repeats the earlier
-        if not known & {(own, other), (other, own)}:
-            parts.append(Repetition("near", own, other, share))
-    return found + parts
+        track, other = rows[b], rows[a]  # the later one repeats the earlier
+        if not known & {(track, other), (other, track)}:
+            parts.append(Repetition("near", track, other, share))
+    return repetitions + parts
 
 
 def span_of(x: np.ndarray) -> slice:
@@ -95,7 +95,7 @@ def stretches(keys: Sequence[np.ndarray]) -> list[tuple[int, int, int]]:
     Each is looked for by the hash of those of its pieces that changes most: the hashes of all
     pieces of all tracks are met with these, and what meets is compared value by value.
     """
-    lengths = np.array([len(own) for own in keys])
+    lengths = np.array([len(track) for track in keys])
     rows = np.flatnonzero(lengths >= PIECE).tolist()
     if len(rows) < 2:
         return []
@@ -111,33 +111,33 @@ def stretches(keys: Sequence[np.ndarray]) -> list[tuple[int, int, int]]:
     met = met[np.argsort(hashes[met], kind="stable")]
     low = np.searchsorted(hashes[met], wanted, side="left")
     high = np.searchsorted(hashes[met], wanted, side="right")
-    found = []
-    for own, (anchor, first, last) in enumerate(zip(anchors, low, high)):
+    matches = []
+    for track, (anchor, first, last) in enumerate(zip(anchors, low, high)):
         begins = met[first:last] - anchor
-        others = np.searchsorted(starts, begins, side="right") - 1
-        fits = (others >= 0) & (others != own)
-        fits &= begins + sizes[own] <= starts[others] + sizes[others]
-        for begin, other in zip(begins[fits][:TRIED], others[fits][:TRIED]):
-            if np.array_equal(every[begin : begin + sizes[own]], keys[rows[own]]):
-                found.append((rows[own], rows[int(other)], int(begin - starts[other])))
+        hosts = np.searchsorted(starts, begins, side="right") - 1
+        fits = (hosts >= 0) & (hosts != track)
+        fits &= begins + sizes[track] <= starts[hosts] + sizes[hosts]
+        for begin, host in zip(begins[fits][:TRIED], hosts[fits][:TRIED]):
+            if np.array_equal(every[begin : begin + sizes[track]], keys[rows[track]]):
+                matches.append((rows[track], rows[int(host)], int(begin - starts[host])))
                 break
-    return found
+    return matches
 
 
 def piece_hashes(keys: np.ndarray) -> np.ndarray:
     """(M,) uint64 of the PIECE values from each on: Σ_j h(x_{i+j}) B^j mod 2^64; 0 at the end."""
-    found = np.zeros(len(keys), np.uint64)
+    hashes = np.zeros(len(keys), np.uint64)
     size = min(BLOCK, len(keys)) + 1
     powers = np.cumprod(np.r_[np.uint64(1), np.full(size, BASE, np.uint64)], dtype=np.uint64)
     inverse = np.full(size, pow(BASE, -1, 1 << 64), np.uint64)
     inverses = np.cumprod(np.r_[np.uint64(1), inverse], dtype=np.uint64)
     step = max(1, BLOCK - PIECE + 1)
     for start in range(0, max(0, len(keys) - PIECE + 1), step):
-        own = mix(keys[start : start + BLOCK].astype(np.int64).astype(np.uint64) + np.uint64(1))
-        sums = np.r_[np.uint64(0), np.cumsum(own * powers[: len(own)], dtype=np.uint64)]
-        pieces = (sums[PIECE:] - sums[:-PIECE]) * inverses[: len(own) - PIECE + 1]
-        found[start : start + len(pieces)] = pieces
-    return found
+        mixed = mix(keys[start : start + BLOCK].astype(np.int64).astype(np.uint64) + np.uint64(1))
+        sums = np.r_[np.uint64(0), np.cumsum(mixed * powers[: len(mixed)], dtype=np.uint64)]
+        pieces = (sums[PIECE:] - sums[:-PIECE]) * inverses[: len(mixed) - PIECE + 1]
+        hashes[start : start + len(pieces)] = pieces
+    return hashes
 
 
 def liveliest(keys: np.ndarray) -> int:
@@ -157,12 +157,12 @@ def near_tracks(tracks: Sequence[SeriesTrack]) -> list[tuple[int, int, float]]:
         return Ragged.of([step_values(tracks[row], int(row), every) for row in rows])
 
     near = near_duplicates(sets, np.arange(len(tracks)), least=SIMILAR)
-    found = []
+    near_pairs = []
     for a, b in near.pairs.tolist():
         share = agreement(tracks[a], tracks[b])
         if share >= AGREE:
-            found.append((a, b, share))
-    return found
+            near_pairs.append((a, b, share))
+    return near_pairs
 
 
 def step_values(track: SeriesTrack, row: int, every: int) -> np.ndarray:

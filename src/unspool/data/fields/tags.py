@@ -18,9 +18,9 @@ from unspool.data.fields.label import FILE, NamesField
 from unspool.data.fields.words import WordsWriter, spread
 from unspool.data.schemes import (
     LETTERS,
-    Asked,
     Marks,
     Scheme,
+    SchemeSetting,
     WrongTag,
     as_iobes,
     breaches,
@@ -81,7 +81,7 @@ class TagsField(NamesField):
     kind = "tags"
     unit = "tags"
 
-    def __init__(self, name: str, *, scheme: Asked = "auto") -> None:
+    def __init__(self, name: str, *, scheme: SchemeSetting = "auto") -> None:
         super().__init__(name)
         self.scheme = scheme
 

@@ -150,17 +150,17 @@ def find_clips(path: str, data: DataConfig) -> MediaListing | None:
     if any(map(is_frame, place.iterdir())):
         return MediaListing([ClipFile(place, path, data.encoding)], VIDEO)
     clips: dict[Path, None] = {}
-    for own in sorted(place.rglob("*")):
-        if any(part.startswith(".") for part in own.relative_to(place).parts):
+    for item in sorted(place.rglob("*")):
+        if any(part.startswith(".") for part in item.relative_to(place).parts):
             continue
-        if own.name.lower().endswith((*FILMS, ".gif", *ARRAYS)) and own.is_file():
-            clips[own] = None
-        elif own.parent != place and is_frame(own):
-            clips[own.parent] = None
+        if item.name.lower().endswith((*FILMS, ".gif", *ARRAYS)) and item.is_file():
+            clips[item] = None
+        elif item.parent != place and is_frame(item):
+            clips[item.parent] = None
     if not clips:
         return None
     tables = [path for path in sorted(place.iterdir()) if path.suffix.lower() in LIST_SUFFIXES]
-    names = {own.relative_to(place).as_posix() for own in clips}
+    names = {item.relative_to(place).as_posix() for item in clips}
     listing = [table for table in tables if names_clips(table, names)]
     if listing and data.pattern is None:
         if len(listing) > 1:
@@ -168,7 +168,9 @@ def find_clips(path: str, data: DataConfig) -> MediaListing | None:
         return MediaListing(
             [TextFile(listing[0], str(listing[0]), data.encoding)], VIDEO, listed=True
         )
-    return MediaListing([ClipFile(own, readable_name(own), data.encoding) for own in clips], VIDEO)
+    return MediaListing(
+        [ClipFile(item, readable_name(item), data.encoding) for item in clips], VIDEO
+    )
 
 
 def names_clips(table: Path, names: set[str]) -> bool:

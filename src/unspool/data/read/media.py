@@ -236,9 +236,9 @@ def find_media(path: str, data: DataConfig) -> MediaListing | None:
     by_medium = {
         medium: [path for path in visible if medium.named(path.name)] for medium in candidates
     }
-    medium = max(candidates, key=lambda own: len(by_medium[own]))  # the first of equally many
+    medium = max(candidates, key=lambda item: len(by_medium[item]))  # the first of equally many
     media = by_medium[medium]
-    stems = {own.stem for own in media}
+    stems = {item.stem for item in media}
     tables = [
         path for path in visible if path.parent == place and path.suffix.lower() in LIST_SUFFIXES
     ]
@@ -251,9 +251,9 @@ def find_media(path: str, data: DataConfig) -> MediaListing | None:
             raise several_tables(path, medium.plural, listing)
         table = TextFile(listing[0], str(listing[0]), data.encoding)
         return MediaListing([table], medium, listed=True)
-    noise = {own for own in media if NOISE in own.relative_to(place).parts[:-1]}
-    media = [own for own in media if own not in noise] or media
-    files = [TextFile(own, readable_name(own), data.encoding) for own in media]
+    noise = {item for item in media if NOISE in item.relative_to(place).parts[:-1]}
+    media = [item for item in media if item not in noise] or media
+    files = [TextFile(item, readable_name(item), data.encoding) for item in media]
     return MediaListing(files, medium, remark=left_out(visible, media))
 
 
@@ -310,13 +310,13 @@ LISTS = {"validation_list.txt": "valid", "testing_list.txt": "test"}
 
 def transcripts(files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
     """A column `text`, where every file has its line."""
-    found: dict[str, str] = {}
+    texts_by_name: dict[str, str] = {}
     for folder in {file.path.parent for file in files}:
         for path in folder.glob(TRANSCRIPTS):
             for line in TextFile(path, str(path)).lines():
                 name, _, text = line.strip().partition(" ")
-                found[name] = text.strip()
-    texts = [found.get(file.path.stem, "") for file in files]
+                texts_by_name[name] = text.strip()
+    texts = [texts_by_name.get(file.path.stem, "") for file in files]
     return [("text", texts)] if texts and all(texts) else []
 
 

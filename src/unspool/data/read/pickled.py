@@ -63,7 +63,7 @@ class ElementType:
 class Array:
     """An array that is being made."""
 
-    found: Any = None
+    value: Any = None
 
     def build(self, state: Any) -> None:
         _, shape, kind, fortran, data = state
@@ -72,8 +72,8 @@ class Array:
         ):
             raise Refused("an array without a shape")
         if kind.code[:1] == "O":
-            self.found = [
-                element.found if isinstance(element, Array) else element for element in data
+            self.value = [
+                element.value if isinstance(element, Array) else element for element in data
             ]
             return
         raw = data.encode("latin-1") if isinstance(data, str) else data
@@ -81,7 +81,7 @@ class Array:
         if not isinstance(raw, bytes) or len(raw) != int(np.prod(shape)) * dtype.itemsize:
             raise Refused("an array of another size than it says")
         order: Any = "F" if fortran else "C"
-        self.found = np.frombuffer(raw, dtype).reshape(shape, order=order)
+        self.value = np.frombuffer(raw, dtype).reshape(shape, order=order)
 
 
 def text(value: Any) -> str:
@@ -120,8 +120,8 @@ def read_pickled(data: bytes) -> list[Any]:
         elif name == "GLOBAL":
             stack.append(Name(argument))
         elif name == "STACK_GLOBAL":
-            own, module = stack.pop(), stack.pop()
-            stack.append(Name(f"{module} {own}"))
+            attribute, module = stack.pop(), stack.pop()
+            stack.append(Name(f"{module} {attribute}"))
         elif name in TUPLES:
             size = TUPLES[name]
             stack[-size:] = [tuple(stack[-size:])]
@@ -148,9 +148,9 @@ def read_pickled(data: bytes) -> list[Any]:
         elif name not in ("PROTO", "FRAME"):
             raise Refused(f"the instruction {name}")
     (whole,) = stack
-    if not isinstance(whole, Array) or not isinstance(whole.found, list):
+    if not isinstance(whole, Array) or not isinstance(whole.value, list):
         raise Refused("something else than an array of arrays")
-    return whole.found
+    return whole.value
 
 
 def holds_objects(path: Any) -> bool:

@@ -95,9 +95,9 @@ def find_layout(sample: Sequence[Any]) -> Layout | None:
     sizes = [{len_of(part) for part in stroke} for stroke in strokes]
     if any(0 in size for size in sizes):
         return None
-    as_axes = all(2 <= len(s) <= WIDEST and len(own) == 1 for s, own in zip(strokes, sizes))
+    as_axes = all(2 <= len(s) <= WIDEST and len(lengths) == 1 for s, lengths in zip(strokes, sizes))
     as_points = all(min(size) >= 2 and max(size) <= WIDEST for size in sizes)
-    as_points &= len({size for own in sizes for size in own}) == 1
+    as_points &= len({size for lengths in sizes for size in lengths}) == 1
     width = max((max(size) for size in sizes), default=2)
     if as_points:
         return Layout("points", certain=not as_axes or len(strokes) > SURE, width=width)
@@ -136,10 +136,10 @@ def as_strokes(raw: Any, where: str, layout: str = "auto", name: str = "") -> St
     if raw is None or (is_list(raw) and not len(raw)):
         return from_lines([], name)
     if layout == "auto":
-        found = find_layout([raw])
-        if found is None:
+        fitting = find_layout([raw])
+        if fitting is None:
             raise no_strokes(raw, where)
-        layout = found.name
+        layout = fitting.name
     if layout == "offsets":
         return from_lines(lines_of_offsets(raw, where), name)
     strokes = [raw] if depth(raw) == 2 else raw

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from unspool.config import Config, declare
@@ -12,6 +11,7 @@ from unspool.data.fields.field import Field
 from unspool.data.plan import Plan
 from unspool.data.read import media
 from unspool.errors import ConfigError
+from unspool.tasks.inputs.kind import Settings
 from unspool.tasks.inputs.series import SeriesKind, vector_field
 
 MASKS: dict[str, Any] = {"model.time_masks": 2, "model.band_masks": 2}
@@ -34,9 +34,7 @@ class AudioKind(SeriesKind):
         )
         return vector_field(AudioSource(framing), config)
 
-    def recommended_settings(
-        self, settings: Mapping[str, Any], plan: Plan | None
-    ) -> dict[str, Any]:
+    def recommended_settings(self, settings: Settings, plan: Plan | None) -> dict[str, Any]:
         return {**super().recommended_settings(settings, plan), **MASKS}
 
     def check(self, config: Config) -> None:

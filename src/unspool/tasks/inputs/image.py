@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from unspool.data.fields.vectors import VectorField
 from unspool.data.plan import Plan
 from unspool.data.read import media
 from unspool.errors import ConfigError, Setting
+from unspool.tasks.inputs.kind import Settings
 from unspool.tasks.inputs.series import SeriesKind, vector_field
 
 COLOURS = {"auto": 0, "grey": 1, "rgb": 3}
@@ -62,9 +62,7 @@ class ImageKind(SeriesKind):
         )
         return vector_field(ImageSource(shape), config)
 
-    def recommended_settings(
-        self, settings: Mapping[str, Any], plan: Plan | None
-    ) -> dict[str, Any]:
+    def recommended_settings(self, settings: Settings, plan: Plan | None) -> dict[str, Any]:
         network = settings.get("model.network", settings.get("network", "recurrent"))
         reading = settings.get("data.reading", settings.get("reading", "auto"))
         defaults = super().recommended_settings(settings, plan)
@@ -76,7 +74,7 @@ class ImageKind(SeriesKind):
             defaults["model.positions"] = "learned"
         return defaults
 
-    def described(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+    def described(self, settings: Settings, plan: Plan | None) -> dict[str, Any]:
         """A recurrent decoder attends to the grid of a CNN as it is."""
         defaults = self.recommended_settings(settings, plan)
         defaults.pop("model.positions", None)  # those of the text that is written

@@ -55,10 +55,11 @@ def named_recordings(
         yield names, recordings
 
 
+Settings = Mapping[str, Any]  # by name, with their sections or without
 Target = Literal["label", "number", "tags", "text", "caption"]  # the field that is to be answered
 
 
-class Asked(NamedTuple):
+class PlanRequest(NamedTuple):
     """The part of a task in the plan of an input; `named` and `outputs` as in `Request`."""
 
     task: str
@@ -95,17 +96,15 @@ class InputKind(ABC):
         """Whether a table has such values, with or without anything to be learnt."""
         return False
 
-    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
+    def plan(self, table: Table, data: DataConfig, request: PlanRequest) -> Plan | None:
         """Plan how a task reads the table; None where it has not the values that the task needs."""
         return None
 
-    def recommended_settings(
-        self, settings: Mapping[str, Any], plan: Plan | None
-    ) -> dict[str, Any]:
+    def recommended_settings(self, settings: Settings, plan: Plan | None) -> dict[str, Any]:
         """Return defaults; `settings` may leave out sections."""
         return {}
 
-    def described(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+    def described(self, settings: Settings, plan: Plan | None) -> dict[str, Any]:
         """Return defaults of a task whose decoder describes what is read."""
         return self.recommended_settings(settings, plan)
 

@@ -26,7 +26,7 @@ from unspool.data.read.grouped import grouped_table
 from unspool.data.read.media import IMAGE, LIST_SUFFIXES, MUSIC, Medium, names_files
 from unspool.data.read.reader import joined
 from unspool.errors import DataError, Message, Option, Setting, worded
-from unspool.tasks.inputs.kind import Asked, Target
+from unspool.tasks.inputs.kind import PlanRequest, Target
 from unspool.tasks.inputs.media_files import Located
 from unspool.tasks.pair_plan import two_texts
 
@@ -113,13 +113,13 @@ def lacks_suffixes(column: Column, table: Table, data: DataConfig, medium: Mediu
 
 
 def plan_media(
-    medium: Medium, files: Column | None, table: Table, data: DataConfig, asked: Asked
+    medium: Medium, files: Column | None, table: Table, data: DataConfig, request: PlanRequest
 ) -> Plan | None:
     """None where the table holds no such files, or not what the task needs of them.
 
     files   their column, or None
     """
-    task, target, named, outputs = asked
+    task, target, named, outputs = request
     if medium == MUSIC and target == "text" and not named:
         return None
     if files is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from unspool.config import Config, declare
@@ -12,6 +11,7 @@ from unspool.data.fields.pair import PairField, PairForm
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError, Option, Setting
 from unspool.tasks.encoder import pair_reading
+from unspool.tasks.inputs.kind import Settings
 from unspool.tasks.inputs.text import DIRECT_FIT, TextKind
 from unspool.tasks.reading_inputs import PairView
 from unspool.tasks.size import longest_document
@@ -36,9 +36,7 @@ class PairKind(TextKind):
             )
         return PairField(self.name, config.tokenizer, max_length=longest_document(config))
 
-    def recommended_settings(
-        self, settings: Mapping[str, Any], plan: Plan | None
-    ) -> dict[str, Any]:
+    def recommended_settings(self, settings: Settings, plan: Plan | None) -> dict[str, Any]:
         if plan is not None and "pair" in plan.columns:
             column = plan.columns["pair"]
             texts = [text for value in column.sample if isinstance(value, list) for text in value]

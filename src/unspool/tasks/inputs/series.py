@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from unspool.config import Config, DataConfig, declare
@@ -13,7 +12,7 @@ from unspool.data.fields.vectors import VectorField
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError
-from unspool.tasks.inputs.kind import Asked, InputKind
+from unspool.tasks.inputs.kind import InputKind, PlanRequest, Settings
 from unspool.tasks.inputs.series_plan import holds_series, plan_series
 from unspool.tasks.inputs.text import DIRECT_FIT
 from unspool.tasks.reading_inputs import SeriesView
@@ -71,18 +70,16 @@ class SeriesKind(InputKind):
     def holds(self, table: Table, data: DataConfig) -> bool:
         return holds_series(table, data)
 
-    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
-        if asked.target == "caption":
+    def plan(self, table: Table, data: DataConfig, request: PlanRequest) -> Plan | None:
+        if request.target == "caption":
             return None
         if (
-            asked.target == "text" and not asked.named
+            request.target == "text" and not request.named
         ):  # columns of numbers next to a text are no recording
             return None
-        return plan_series(table, data, asked)
+        return plan_series(table, data, request)
 
-    def recommended_settings(
-        self, settings: Mapping[str, Any], plan: Plan | None
-    ) -> dict[str, Any]:
+    def recommended_settings(self, settings: Settings, plan: Plan | None) -> dict[str, Any]:
         network = settings.get("model.network", settings.get("network", "recurrent"))
         return {**SERIES, **NETWORKS.get(network, {})}
 

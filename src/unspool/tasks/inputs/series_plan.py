@@ -30,7 +30,7 @@ from unspool.data.read.recording import Parser, Recording, as_recording
 from unspool.data.read.steps import StepRows, step_table
 from unspool.data.values import ISO, is_date, is_number, shown_format
 from unspool.errors import DataError, Option, Setting
-from unspool.tasks.inputs.kind import Asked, Target
+from unspool.tasks.inputs.kind import PlanRequest, Target
 from unspool.text.words import solid
 
 FIT = 4
@@ -82,9 +82,9 @@ def holds_series(table: Table, data: DataConfig) -> bool:
     return may_be_series(table, data) and find_series(table, data, None, named=False) is not None
 
 
-def plan_series(table: Table, data: DataConfig, asked: Asked) -> Plan | None:
+def plan_series(table: Table, data: DataConfig, request: PlanRequest) -> Plan | None:
     """None where the table holds no series, or not what the task needs of them."""
-    task, target, named, outputs = asked
+    task, target, named, outputs = request
     if not may_be_series(table, data):
         return None
     series = find_series(table, data, target if outputs else None, named=named)

@@ -7,7 +7,7 @@ from unspool.data.fields.field import Field
 from unspool.data.fields.strokes import Preparation, StrokesSource
 from unspool.data.plan import Plan
 from unspool.data.read import Table
-from unspool.tasks.inputs.kind import Asked
+from unspool.tasks.inputs.kind import PlanRequest
 from unspool.tasks.inputs.series import SeriesKind, vector_field
 from unspool.tasks.inputs.strokes_plan import find_strokes, plan_strokes
 
@@ -29,8 +29,8 @@ class StrokesKind(SeriesKind):
     def holds(self, table: Table, data: DataConfig) -> bool:
         return find_strokes(table, data) is not None
 
-    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
-        return None if asked.target == "caption" else plan_strokes(table, data, asked)
+    def plan(self, table: Table, data: DataConfig, request: PlanRequest) -> Plan | None:
+        return None if request.target == "caption" else plan_strokes(table, data, request)
 
 
 def preparation(data: DataConfig) -> Preparation:

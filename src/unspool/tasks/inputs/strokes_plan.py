@@ -12,7 +12,7 @@ from unspool.data.read.columns import TEXT_NAMES, known, plain
 from unspool.data.read.json_lines import json_text
 from unspool.data.read.strokes import Layout, as_strokes, depth, find_layout
 from unspool.errors import DataError, Option
-from unspool.tasks.inputs.kind import Asked, Target
+from unspool.tasks.inputs.kind import PlanRequest, Target
 from unspool.tasks.inputs.series_plan import (
     SeriesColumns,
     fitting,
@@ -80,9 +80,9 @@ def about(table: Table, drawn: Drawn) -> str:
     return f"{table.summary}, strokes{where}{drawn.layout.remark()}"
 
 
-def plan_strokes(table: Table, data: DataConfig, asked: Asked) -> Plan | None:
+def plan_strokes(table: Table, data: DataConfig, request: PlanRequest) -> Plan | None:
     """None where the table holds no strokes, or not what the task needs of them."""
-    task, target, named, outputs = asked
+    task, target, named, outputs = request
     drawn = find_strokes(table, data)
     if drawn is None:
         if data.input == "strokes" and named:

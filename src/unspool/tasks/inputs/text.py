@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from unspool.config import Config, declare
@@ -11,7 +10,7 @@ from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.fields.vocabulary import made_of_words
 from unspool.data.plan import Plan
-from unspool.tasks.inputs.kind import InputKind
+from unspool.tasks.inputs.kind import InputKind, Settings
 from unspool.tasks.size import longest_document
 
 DIRECT_FIT = ("linear", "constant")  # networks that are fitted without gradient steps
@@ -55,9 +54,7 @@ class TextKind(InputKind):
             spelled=config.embedding.contextual is not None,
         )
 
-    def recommended_settings(
-        self, settings: Mapping[str, Any], plan: Plan | None
-    ) -> dict[str, Any]:
+    def recommended_settings(self, settings: Settings, plan: Plan | None) -> dict[str, Any]:
         """Return defaults of texts that are not made of words."""
         kind = settings.get("tokenizer.kind", settings.get("kind", "auto"))
         if kind == "auto" and plan is not None and "text" in plan.columns:

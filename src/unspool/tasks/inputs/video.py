@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from unspool.config import Config, declare
@@ -13,6 +12,7 @@ from unspool.data.plan import Plan
 from unspool.data.read import media
 from unspool.errors import ConfigError
 from unspool.tasks.inputs.image import COLOURS
+from unspool.tasks.inputs.kind import Settings
 from unspool.tasks.inputs.series import SeriesKind, vector_field
 
 READINGS = ("cnn", "patches")
@@ -42,9 +42,7 @@ class VideoKind(SeriesKind):
         shape = ImageShape(data.height, data.width, colours, reading, data.patch_size, data.resize)
         return vector_field(VideoSource(shape), config)
 
-    def recommended_settings(
-        self, settings: Mapping[str, Any], plan: Plan | None
-    ) -> dict[str, Any]:
+    def recommended_settings(self, settings: Settings, plan: Plan | None) -> dict[str, Any]:
         return {**super().recommended_settings(settings, plan), **VIDEO}
 
     def check(self, config: Config) -> None:
