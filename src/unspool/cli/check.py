@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Option
 
 from unspool.cli import show
+from unspool.cli.option_groups import reading_options
 from unspool.cli.options import (
     NONE,
     AsJson,
@@ -20,7 +21,6 @@ from unspool.cli.options import (
     assignments,
     collecting,
 )
-from unspool.cli.reading import reading_options
 
 Group = Annotated[
     str | None,

@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Option
 
 from unspool.cli import show
+from unspool.cli.option_groups import READING
 from unspool.cli.options import (
     NONE,
     AsJson,
@@ -21,7 +22,6 @@ from unspool.cli.options import (
     assignments,
     collecting,
 )
-from unspool.cli.reading import READING
 
 
 @collecting(reading=READING)

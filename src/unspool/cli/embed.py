@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from unspool.cli import show
+from unspool.cli.option_groups import reading_options
 from unspool.cli.options import (
     DATA_HELP,
     NONE,
@@ -18,7 +19,6 @@ from unspool.cli.options import (
     assignments,
     collecting,
 )
-from unspool.cli.reading import reading_options
 
 
 @collecting(reading=reading_options("format", "encoding", "text"))

@@ -8,9 +8,8 @@ from typing import Annotated
 from typer import Option
 
 from unspool.cli import show
-from unspool.cli.decoding import decoding_options
+from unspool.cli.option_groups import LEARNT, decoding_options, reading_options
 from unspool.cli.options import NONE, AsJson, Chosen, Data, Run, collecting, task_options
-from unspool.cli.reading import LEARNT, reading_options
 
 Pictures = Annotated[
     Path | None,

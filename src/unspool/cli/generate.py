@@ -8,12 +8,37 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from unspool.cli import show
-from unspool.cli.options import AsJson, Run, given, readable, task_options
+from unspool.cli.option_groups import option
+from unspool.cli.options import NONE, AsJson, Chosen, Run, collecting, readable, task_options
 
 if TYPE_CHECKING:
     from unspool.api.run import Run as LoadedRun
 
 
+WRITING: dict[str, Any] = {
+    "text": option("TEXT", "Handwriting: the text to write."),
+    "length": option(
+        "N",
+        "Tokens to write, points at most, or steps of music to add.  [default: 200, 700, 64]",
+        kind=int,
+        min=1,
+    ),
+    "temperature": option(
+        "T",
+        "0: always the most probable token or move; below 1 safer, above 1 more varied."
+        "  [default: 0.8, of handwriting and music 1]",
+        kind=float,
+    ),
+    "top_k": option(
+        "K", "Sample from the K most probable tokens, events or keys only; 0: from all.", kind=int
+    ),
+    "top_p": option("P", "Sample from the fewest tokens whose probability reaches P.", kind=float),
+    "bias": option("B", "Handwriting: the larger, the neater.  [default: 0]", kind=float),
+    "seed": option("N", "The same seed gives the same text.  [default: 1]", kind=int),
+}
+
+
+@collecting(writing=WRITING)
 def generate(
     run: Run,
     prompt: Annotated[
@@ -24,45 +49,7 @@ def generate(
             " piece is continued.",
         ),
     ] = "",
-    text: Annotated[
-        str | None,
-        Option(metavar="TEXT", help="Of handwriting: the text to write."),
-    ] = None,
-    length: Annotated[
-        int | None,
-        Option(
-            metavar="N",
-            help="Tokens to write, points at most, or steps of music to add."
-            "  [default: 200, 700, 64]",
-            min=1,
-        ),
-    ] = None,
-    temperature: Annotated[
-        float | None,
-        Option(
-            metavar="T",
-            help="0: always the most probable token or move; below 1 safer, above 1 more varied."
-            "  [default: 0.8, of handwriting and music 1]",
-        ),
-    ] = None,
-    top_k: Annotated[
-        int | None,
-        Option(
-            metavar="K",
-            help="Sample from the K most probable tokens, events or keys only; 0: from all.",
-        ),
-    ] = None,
-    top_p: Annotated[
-        float | None,
-        Option(metavar="P", help="Sample from the fewest tokens whose probability reaches P."),
-    ] = None,
-    bias: Annotated[
-        float | None,
-        Option(metavar="B", help="Of handwriting: the larger, the neater.  [default: 0]"),
-    ] = None,
-    seed: Annotated[
-        int | None, Option(metavar="N", help="The same seed gives the same text.  [default: 1]")
-    ] = None,
+    writing: Chosen = NONE,
     out: Annotated[
         Path | None,
         Option(
@@ -105,15 +92,9 @@ def generate(
     from unspool.tasks.abilities import Continues, reads_file
 
     loaded = show.loaded(run)
-    chosen = given(
-        text=None if text is None else readable(text, "--text"),
-        length=length,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        bias=bias,
-        seed=seed,
-    )
+    chosen = dict(writing)
+    if "text" in chosen:
+        chosen["text"] = readable(chosen["text"], "--text")
     options = task_options(loaded, chosen) if isinstance(loaded.task, Continues) else None
     if reads_file(loaded.task):
         continue_file(loaded, prompt, options, out, png, as_json=as_json)

@@ -8,8 +8,8 @@ from typing import Annotated
 from typer import Option
 
 from unspool.cli import show
+from unspool.cli.option_groups import reading_options
 from unspool.cli.options import NONE, AsJson, Chosen, Data, Run, collecting
-from unspool.cli.reading import reading_options
 
 
 @collecting(reading=reading_options("format", "encoding", "text", "label"))

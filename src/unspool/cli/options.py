@@ -100,7 +100,7 @@ def broken(name: str, error: Exception) -> Exception:
     return ConfigError(
         f"cannot be imported ({type(error).__name__}: {error})",
         where=f"--plugin {name}",
-        remedy="mend the module",
+        remedy="correct the module",
     )
 
 
@@ -244,11 +244,6 @@ def assignments(pairs: list[str] | None, reading: Chosen = NONE) -> dict[str, An
 
     data = {f"data.{name}": value for name, value in reading.items()}
     return {**data, **parse_assignments(pairs or [])}
-
-
-def given(**options: Any) -> dict[str, Any]:
-    """The options that were given."""
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def task_options(run: LoadedRun, chosen: Chosen) -> Any:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from unspool.cli import show
-from unspool.cli.decoding import DECODING, decoding_option
+from unspool.cli.option_groups import DECODING, reading_options
 from unspool.cli.options import NONE, Chosen, Run, collecting, option_names, readable, task_options
-from unspool.cli.reading import reading_options
 
 if TYPE_CHECKING:
     from unspool.api.run import Run as LoadedRun
@@ -57,8 +56,9 @@ def predict(
     decoding: Chosen = NONE,
     picture: Annotated[
         Path | None,
-        decoding_option(
+        Option(
             metavar="FILE",
+            rich_help_panel="Decoding",
             help="Draw the first answer, as a .png, .svg or .pdf: the alignment of a translation,"
             " a forecast with its interval, the lattice of a transcript.",
         ),

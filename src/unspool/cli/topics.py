@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from unspool.cli import show
+from unspool.cli.option_groups import reading_options
 from unspool.cli.options import (
     DATA_HELP,
     NONE,
@@ -20,7 +21,6 @@ from unspool.cli.options import (
     collecting,
     readable,
 )
-from unspool.cli.reading import reading_options
 
 if TYPE_CHECKING:
     from unspool.cli.answers import Given

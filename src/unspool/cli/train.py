@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from unspool.cli import show
+from unspool.cli.option_groups import READING
 from unspool.cli.options import (
     DATA_HELP,
     NONE,
@@ -23,7 +24,6 @@ from unspool.cli.options import (
     assignments,
     collecting,
 )
-from unspool.cli.reading import READING
 
 if TYPE_CHECKING:
     from unspool.tasks import Report

@@ -9,8 +9,8 @@ import typer
 from typer import Argument, Option
 
 from unspool.cli import show
+from unspool.cli.option_groups import reading_options
 from unspool.cli.options import DATA_HELP, NONE, AsJson, Chosen, Run, collecting, readable
-from unspool.cli.reading import reading_options
 
 if TYPE_CHECKING:
     from unspool.insight.occurrences import NearestOccurrences
