@@ -16,7 +16,19 @@ from typing import TypeAlias
 
 FLAGS = {"start": "from", "settings": "set"}  # arguments whose flag has another name
 FUNCTIONS = {"embed": "unspool.embed.embed", "train": "unspool.train"}  # of commands
-PLACEHOLDERS = frozenset(["COLUMN", "CORPUS", "DATA", "DIR", "FILE", "FORMAT", "N", "NAME", "OUT"])
+PLACEHOLDERS = {
+    "COLUMN",
+    "CORPUS",
+    "DATA",
+    "DIR",
+    "FILE",
+    "FORMAT",
+    "N",
+    "NAME",
+    "OUT",
+    "RATE",
+    "RUN",
+}
 
 _flags = False  # of the process rather than of a context: threads word messages like their command
 
@@ -45,7 +57,9 @@ class Option:
         self.names, self.values = names, values
 
     def __str__(self) -> str:
-        names = [self.flag(name) if _flags else name_of(name) for name in self.names]
+        names = [self.flag(name) if _flags else f"{name}=" for name in self.names]
+        if self.names == ("settings",) and not _flags:
+            return "settings"
         named = " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
         word = self.flag if _flags else assignment
         return named + (" " if _flags else ", ").join(word(*pair) for pair in self.values.items())
@@ -95,10 +109,6 @@ def worded(message: Message) -> str:
 
 def parts_of(message: Message) -> tuple[str | Option, ...]:
     return message if isinstance(message, tuple) else (message,)
-
-
-def name_of(name: str) -> str:
-    return name if name == "settings" else f"{name}="
 
 
 def assignment(name: str, value: object) -> str:

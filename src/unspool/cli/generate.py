@@ -66,7 +66,7 @@ def generate(
             "--png",
             "--picture",
             metavar="FILE",
-            help="Of handwriting and music: also draw it as a .png, .svg or .pdf.",
+            help="Handwriting and music: also draw it as a .png, .svg or .pdf.",
         ),
     ] = None,
     as_json: AsJson = False,

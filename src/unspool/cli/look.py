@@ -43,7 +43,7 @@ def look(
     ] = None,
     data: Annotated[
         str | None,
-        Option("--data", metavar="DATA", help="Of a cnn: texts whose n-grams the page shows."),
+        Option("--data", metavar="DATA", help="CNN: texts whose n-grams the page shows."),
     ] = None,
     port: Annotated[
         int | None,
@@ -92,7 +92,7 @@ def look(
         bool,
         Option(
             "--gradients",
-            help="Of a recurrent model: how large gradients are, by steps back in time.",
+            help="Recurrent models: gradient norms by steps back in time.",
         ),
     ] = False,
     distance: Annotated[

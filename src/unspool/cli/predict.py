@@ -68,7 +68,7 @@ def predict(
         Option(
             "--pcm",
             metavar="RATE",
-            help="Of sound on standard input: samples without a header, of 16 bits, one channel and"
+            help="Sound on standard input: samples without a header, of 16 bits, one channel and"
             " this rate; otherwise a WAV file is expected.",
         ),
     ] = None,

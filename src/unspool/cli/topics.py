@@ -38,7 +38,7 @@ def topics(
     ],
     texts: Annotated[
         list[str] | None,
-        Argument(metavar="TEXT", help="Of such a folder: new texts, which get its topics."),
+        Argument(metavar="TEXT", help="New texts to assign to the topics of such a folder."),
     ] = None,
     number: Annotated[
         int | None,
@@ -83,13 +83,12 @@ def topics(
         Option(
             "--date",
             metavar="COLUMN",
-            help="Column of dates, for topics over time; none: there is none.  [default: one that"
-            " holds dates]",
+            help="Column of dates, for topics over time, or none.  [default: one that holds dates]",
         ),
     ] = None,
     file: Annotated[
         str | None,
-        Option("--file", "-f", metavar="FILE", help="Of a folder of topics: texts from a file."),
+        Option("--file", "-f", metavar="FILE", help="Folder of topics: new texts from a file."),
     ] = None,
     out: Annotated[
         Path | None,

@@ -165,7 +165,7 @@ def convert(
 def context(
     run: Run,
     texts: Annotated[list[str], Argument(metavar="TEXT...", help="Texts that contain the word.")],
-    word: Annotated[str, Option("--word", metavar="WORD", help="The word that is asked for.")],
+    word: Annotated[str, Option("--word", metavar="WORD", help="The word.")],
     corpus: Annotated[
         str,
         Option("--corpus", metavar="DATA", help="Where neighbours are looked for. " + DATA_HELP),

@@ -149,7 +149,7 @@ def _cut(line: str, size: int, where: str) -> tuple[str, str]:
         raise DataError(
             f"has {len(fields)} numbers after the word, others have {size}",
             where=where,
-            remedy="mend or remove the line",
+            remedy="correct or remove the line",
         )
     if extra > 0:
         parts = line.rsplit(" ", size)
@@ -180,14 +180,14 @@ def _numbers(cut: list[tuple[str, str]], where_of: list[str], size: int) -> np.n
                     "is not a finite number",
                     where=where,
                     got=field,
-                    remedy="mend or remove the line",
+                    remedy="correct or remove the line",
                 )
     odd = next((i for i, (_, rest) in enumerate(cut) if not rest.isascii()), 0)
     raise DataError(
         "has something else than spaces between its numbers",
         where=where_of[odd],
         got=cut[odd][1],
-        remedy="mend or remove the line",
+        remedy="correct or remove the line",
     )
 
 

@@ -112,7 +112,7 @@ def _similarities(vectors: WordVectors, rows: list[WordListRow], name: str) -> S
                 "a row of a similarity list is two words and a score",
                 where=f"{name}:{row.line}",
                 got=" ".join(row.fields),
-                remedy="mend or remove the row",
+                remedy="correct or remove the row",
             )
         first, second = map(vectors.find, row.fields[:2])
         if first is not None and second is not None:
@@ -132,7 +132,7 @@ def _analogies(vectors: WordVectors, rows: list[WordListRow], name: str) -> Anal
                 "an analogy is four words",
                 where=f"{name}:{row.line}",
                 got=" ".join(row.fields),
-                remedy="mend or remove the row",
+                remedy="correct or remove the row",
             )
         counts.setdefault(row.section, [0, 0, 0])[2] += 1
         ids = [id_ for word in row.fields if (id_ := vectors.find(word)) is not None]

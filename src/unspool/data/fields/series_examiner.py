@@ -33,7 +33,7 @@ class SeriesExaminer(Examiner):
         "flat": Flaw("have a channel that never changes", "look whether the sensor was on"),
         "spikes": Flaw(
             f"have values more than {SPIKE:g} standard deviations from the median",
-            "mend them, or leave the cells empty as gaps",
+            "correct them, or leave the cells empty as gaps",
         ),
     }
     shingle = f"{PIECE} steps"

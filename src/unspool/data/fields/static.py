@@ -61,7 +61,7 @@ class StaticColumn:
                     f"the static column {self.name!r} holds no number",
                     where=where,
                     got=value,
-                    remedy="mend it, or leave it empty",
+                    remedy="correct it, or leave it empty",
                 )
             x[0] = (float(value) - self.mean) / self.std
             return x

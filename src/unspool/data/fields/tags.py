@@ -229,7 +229,7 @@ class TagsField(NamesField):
         return DataError(
             f"tag {types[ids[token]]!r} after {before} breaks the rules of {scheme.upper()}",
             where=column.where_token(token),
-            remedy="mend it, or leave out data.scheme, so that such tags are read as conlleval"
+            remedy="correct it, or leave out data.scheme, so that such tags are read as conlleval"
             " does",
         )
 

@@ -90,7 +90,7 @@ class Conll(Reader):
                 raise DataError(
                     f"expected {self.width} columns, found {len(fields)}",
                     where=f"{file.name}:{number}",
-                    remedy="mend the row; a blank line ends a sentence",
+                    remedy="correct the row; a blank line ends a sentence",
                 )
             if self.is_word(fields):
                 sentence.append(Token(number, fields))

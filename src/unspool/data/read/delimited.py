@@ -235,7 +235,7 @@ class Cells(Reader):
                 raise DataError(
                     f"expected {self.width} columns, found {len(fields)}",
                     where=f"{file.name}:{line}",
-                    remedy="quote fields that hold the delimiter or a line end, or mend the row",
+                    remedy="quote fields that hold the delimiter or a line end, or correct the row",
                 )
             if self.numerals:
                 yield Row(tuple(self.cell(i, fields[i]) for i in numbers), line)

@@ -35,7 +35,9 @@ def encoded_picture(value: Any, where: str) -> Picture:
             value = None
     if not isinstance(value, bytes):
         raise DataError(
-            "holds no image, as other rows do", where=where, remedy="mend it, or leave the row out"
+            "holds no image, as other rows do",
+            where=where,
+            remedy="correct it, or leave the row out",
         )
     return Picture(None, where, None, value)
 
@@ -82,7 +84,7 @@ def picture_of_cells(values: Sequence[Any], shape: tuple[int, ...], where: str) 
     if len(x) != math.prod(shape) or not np.isfinite(x).all():
         bad = next((value for value in values if not is_number(value)), "")
         raise DataError(
-            "a pixel is no number", where=where, got=bad, remedy="mend it, or leave the row out"
+            "a pixel is no number", where=where, got=bad, remedy="correct it, or leave the row out"
         )
     x = x.reshape(shape)
     whole = ((x >= 0) & (x <= 255) & (x == np.floor(x))).all()

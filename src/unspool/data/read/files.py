@@ -416,7 +416,7 @@ def unreadable(path: Path, name: str, error: OSError | ValueError) -> DataError:
         return DataError(f"is no path ({error})", where=repr(name), remedy="check the path")
     if isinstance(error, FileNotFoundError) and path.is_symlink():
         return DataError(
-            "is a link to a file that is not there", where=name, remedy="mend or remove the link"
+            "is a link to a file that is not there", where=name, remedy="correct or remove the link"
         )
     if isinstance(error, FileNotFoundError):
         near = nearest(path.name, _siblings(path))

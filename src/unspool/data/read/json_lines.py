@@ -174,7 +174,7 @@ def array_rows(file: TextFile) -> Iterator[tuple[int, Object]]:
             raise DataError(
                 f"not valid JSON ({reason})",
                 where=f"{file.name}:{place}",
-                remedy="an array is [{...}, {...}]; mend it, or write one object a line",
+                remedy="an array is [{...}, {...}]; correct it, or write one object a line",
             ) from None
         remedy = 'write each element as {"text": ..., "label": ...}'
         yield line, checked(fields, f"{file.name}:{line}", remedy)

@@ -237,7 +237,7 @@ def refuse_infinite(pixels: np.ndarray, where: str) -> None:
         raise DataError(
             "has pixels that are not finite numbers, or too large for 32 bits",
             where=where,
-            remedy="mend or leave it out",
+            remedy="correct or leave it out",
         )
 
 

@@ -176,7 +176,7 @@ def refuse_infinite(values: np.ndarray, where: str, channels: Sequence[str] = ()
         f"step {step + 1} of channel {named} is infinite, or too large for 32 bits",
         where=where,
         got=values[step, channel],
-        remedy="mend it, or leave it empty as a gap",
+        remedy="correct it, or leave it empty as a gap",
     )
 
 

@@ -101,7 +101,7 @@ def json_pieces(path: Path, name: str, changed: int) -> list[Held]:
         stored = parse_json(read_regular(path, LARGEST))
     except (OSError, ValueError) as error:
         raise DataError(
-            f"not valid JSON ({error})", where=name, remedy="mend it, or write it again"
+            f"not valid JSON ({error})", where=name, remedy="correct it, or write it again"
         ) from None
     parts = stored if isinstance(stored, dict) else {"": stored}
     pieces = []

@@ -241,7 +241,7 @@ class StepRows(Reader):
                 f"column {names[k]!r} holds no finite number of 32 bits",
                 where=self.table.where(growing.lines[step], file=growing.file),
                 got=values[step, k],
-                remedy="mend it, or leave the cell empty as a gap",
+                remedy="correct it, or leave the cell empty as a gap",
             )
         times = None
         if self.layout.time is not None:

@@ -187,7 +187,7 @@ def refuse_wild(xy: np.ndarray, what: str, where: str) -> None:
             f"point {at + 1} of {what} is not finite",
             where=where,
             got=", ".join(f"{value:g}" for value in xy[at]),
-            remedy="mend it, or leave the point out",
+            remedy="correct it, or leave the point out",
         )
 
 

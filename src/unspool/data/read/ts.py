@@ -102,7 +102,7 @@ class Ts(Reader):
 
 def disagrees(header: str, row: str, where: str) -> DataError:
     return DataError(
-        f"the header says {header}, and {row}", where=where, remedy="mend the header or the row"
+        f"the header says {header}, and {row}", where=where, remedy="correct the header or the row"
     )
 
 
@@ -148,7 +148,7 @@ def stamped_values(parts: Sequence[str], where: str) -> Recording:
                 f"channel {names[k]} is no list of (time,value)",
                 where=where,
                 got=rest,
-                remedy="mend it, or write @timeStamps false",
+                remedy="correct it, or write @timeStamps false",
             )
         for stamp, cell in PAIR.findall(part):
             try:

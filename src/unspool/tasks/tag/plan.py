@@ -197,7 +197,7 @@ def tags_of(words: list[TokenSpan], spans: Any, text: str, where: str) -> list[s
         inside = [i for i, word in enumerate(words) if word.start < end and start < word.stop]
         if not inside:
             raise DataError(
-                "a span holds no word", where=where, got=shown, remedy="mend start and end"
+                "a span holds no word", where=where, got=shown, remedy="correct start and end"
             )
         first, last = words[inside[0]], words[inside[-1]]
         if first.start < start or last.stop > end:
