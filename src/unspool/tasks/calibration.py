@@ -58,7 +58,7 @@ class Unseen(NamedTuple):
 
 def pooled(parts: Sequence[Unseen]) -> tuple[np.ndarray, np.ndarray]:
     """Scores and truth of all rows."""
-    return np.concatenate([own.scores for own in parts]), np.concatenate(
+    return np.concatenate([part.scores for part in parts]), np.concatenate(
         [own.truth for own in parts]
     )
 
@@ -82,7 +82,9 @@ class Reliability(NamedTuple):
         return float((self.rows * gap).sum() / max(1, self.rows.sum()))
 
     def to_json(self) -> dict[str, list[float]]:
-        return {name: [round(x, 6) for x in own.tolist()] for name, own in self._asdict().items()}
+        return {
+            name: [round(x, 6) for x in value.tolist()] for name, value in self._asdict().items()
+        }
 
 
 def reliability(confidence: np.ndarray, right: np.ndarray, bins: int = BINS) -> Reliability:
@@ -90,12 +92,12 @@ def reliability(confidence: np.ndarray, right: np.ndarray, bins: int = BINS) -> 
     inner = np.linspace(0, 1, bins + 1)[1:-1]
     at = np.searchsorted(inner, confidence)
     rows = np.bincount(at, minlength=bins)
-    there = rows > 0
+    filled = rows > 0
     mean, share = (
-        np.bincount(at, own, minlength=bins)[there] / rows[there]
-        for own in (confidence, right.astype(float))
+        np.bincount(at, x, minlength=bins)[filled] / rows[filled]
+        for x in (confidence, right.astype(float))
     )
-    return Reliability(mean, share, rows[there])
+    return Reliability(mean, share, rows[filled])
 
 
 class Quality(NamedTuple):
@@ -150,12 +152,12 @@ class CalibrationReport(NamedTuple):
 
     def lines(self, width: int = 8) -> list[str]:
         """`width`: of the names of figures."""
-        own = f"{'ECE':<{width}}  {self.after.ece:.4f}   Brier score {self.after.brier:.4f}"
+        figures = f"{'ECE':<{width}}  {self.after.ece:.4f}   Brier score {self.after.brier:.4f}"
         if self.temperature == 1:
-            return [own]
+            return [figures]
         nll, brier, _ = self.before
         return [
-            f"{own}; temperature {self.temperature:.3f}",
+            f"{figures}; temperature {self.temperature:.3f}",
             f"{'before':<{width}}  {self.before.ece:.4f}   Brier score {brier:.4f}, loss {nll:.4f}",
         ]
 

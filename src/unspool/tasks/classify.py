@@ -130,11 +130,11 @@ class Classify(DocumentTask):
         return Logistic(self.decision, ratios=self.config.model.log_count_ratios)
 
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
-        found = super().batches(part, training=training)
+        batches = super().batches(part, training=training)
         if training and self.config.train.oversample:
             truth = self.decision.truth(self.windowed(part)["label"])
-            found.classes = self.decision.sampled_by(truth)
-        return found
+            batches.classes = self.decision.sampled_by(truth)
+        return batches
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         x = batch[self.input]
@@ -204,7 +204,7 @@ class Classify(DocumentTask):
         data = config.data
         if data.multilabel is None:  # a run of old: its files were not looked at for several
             data = data.model_copy(update={"multilabel": False})
-        found = super().load(config.model_copy(update={"data": data}), folder)
-        assert isinstance(found, Classify)
-        found.decision.load(folder)
-        return found
+        task = super().load(config.model_copy(update={"data": data}), folder)
+        assert isinstance(task, Classify)
+        task.decision.load(folder)
+        return task

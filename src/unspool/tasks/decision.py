@@ -105,19 +105,21 @@ class Decision(ABC):
             return []
         self.temperature = self.best_temperature(scores, truth)
         self.fitted = True
-        found = self.calibration(scores, truth)
+        quality = self.calibration(scores, truth)
         return [
             f"calibrated on {len(scores):,} {rows} rows: temperature {self.temperature:.3f},"
-            f" loss {found.before.nll:.4f} -> {found.after.nll:.4f}, ECE {found.before.ece:.4f} ->"
-            f" {found.after.ece:.4f}"
+            f" loss {quality.before.nll:.4f} -> {quality.after.nll:.4f},"
+            f" ECE {quality.before.ece:.4f} -> {quality.after.ece:.4f}"
         ]
 
     def best_temperature(self, scores: np.ndarray, truth: np.ndarray) -> float:
         """1 where the one that is fitted would raise the loss of these rows: it is fitted to a row
         more, which weighs more than all others where these are right and sure."""
-        found = fit_temperature(scores, self.multi_hot(truth), self.normalised)
-        before, after = (self.quality(self.normalised(scores / t), truth).nll for t in (1.0, found))
-        return found if after < before else 1.0
+        temperature = fit_temperature(scores, self.multi_hot(truth), self.normalised)
+        before, after = (
+            self.quality(self.normalised(scores / t), truth).nll for t in (1.0, temperature)
+        )
+        return temperature if after < before else 1.0
 
     def fit_folds(self, folds: Sequence[Unseen]) -> FoldCalibration:
         """To the rows of all folds, by the scores of the models that have not seen them.

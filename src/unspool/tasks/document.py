@@ -144,8 +144,8 @@ class DocumentTask(Task):
         """The tasks of the models of an ensemble."""
         texts: Any = self.fields[self.input]
         return [
-            type(self)(own, {**self.fields, self.input: text})
-            for own, text in zip(self.config.members, texts.members)
+            type(self)(config, {**self.fields, self.input: text})
+            for config, text in zip(self.config.members, texts.members)
         ]
 
     @property
@@ -186,12 +186,12 @@ class DocumentTask(Task):
 
     def joined_parts(self, parts: Sequence[Mapping[str, Part]]) -> dict[str, Part]:
         """The parts of which the models of an ensemble have the same rows, as its own."""
-        found = {}
+        joined = {}
         for name, first in parts[0].items():
-            if not all(np.array_equal(own[name].rows, first.rows) for own in parts):
+            if not all(np.array_equal(part[name].rows, first.rows) for part in parts):
                 continue
             values = JoinedValues([own[name][self.input] for own in parts])
-            found[name] = Part(
+            joined[name] = Part(
                 self.fields,
                 {**first.values, self.input: values},
                 rows=first.rows,
@@ -199,7 +199,7 @@ class DocumentTask(Task):
                 files=first.files,
                 plan=first.plan,
             )
-        return found
+        return joined
 
     @property
     def features(self) -> NgramField | FeatureField:

@@ -254,11 +254,11 @@ class ElmoTask(Task):
         """Each text is read by itself and as a whole, so batches and their order change nothing."""
         for chunk in chunks(texts, CHUNK):
             words = [self.tokenizer.pieces(text) or [""] for text in chunk]
-            found: list[Any] = [None] * len(chunk)
+            answers: list[Any] = [None] * len(chunk)
             for batch, layers in self.read(model, Part.of(self.fields, text=chunk), length=0):
                 for i, row in enumerate(batch.rows.tolist()):
-                    found[row] = WordsInContext(words[row], layers[:, i, : len(words[row])])
-            yield from found
+                    answers[row] = WordsInContext(words[row], layers[:, i, : len(words[row])])
+            yield from answers
 
     @torch.inference_mode()
     def read(

@@ -161,8 +161,8 @@ def extended(tokenizer: Tokenizer, vectors: WordVectors, limit: int) -> WordToke
 
 def token_embedding(model: nn.Module) -> TokenEmbedding:
     """The embedding of what a model reads."""
-    found = model.get_submodule(EMBEDDING)
-    embedding = found.owner if isinstance(found, SharedEmbedding) else found
+    layer = model.get_submodule(EMBEDDING)
+    embedding = layer.owner if isinstance(layer, SharedEmbedding) else layer
     assert isinstance(embedding, TokenEmbedding)  # `check_embedding` has refused one-hot vectors
     return embedding
 
@@ -182,8 +182,8 @@ def place_vectors(model: nn.Module, task: Task, vectors: WordVectors, part: Part
     rows = [
         None if token in task.tokenizer.vocab.specials else vectors.find(token) for token in tokens
     ]
-    found = np.array([row is not None for row in rows])
-    if not found.any():
+    known = np.array([row is not None for row in rows])
+    if not known.any():
         raise ConfigError(
             "no token of the vocabulary has a vector",
             where=vectors.source,
@@ -194,9 +194,9 @@ def place_vectors(model: nn.Module, task: Task, vectors: WordVectors, part: Part
     with torch.no_grad():
         weight = embedding.weight
         weight.mul_(taken.std(correction=0) / weight.std())
-        weight[torch.from_numpy(found)] = taken.to(weight.dtype)
+        weight[torch.from_numpy(known)] = taken.to(weight.dtype)
         weight.div_(embedding.scale)
-    return _coverage(vectors, tokens, found, occurrences(part[task.input], len(tokens)))
+    return _coverage(vectors, tokens, known, occurrences(part[task.input], len(tokens)))
 
 
 def _coverage(

@@ -47,19 +47,19 @@ def choose_examples(task: Task, part: Part) -> list[Example]:
     """The best first, of as many different truths as there are; none where the data cannot be read
     a second time."""
     if isinstance(task.input_field, TextStream):
-        found = _continued(task, part)
+        examples = _continued(task, part)
     else:
         try:
-            found = _rows(task, part)
+            examples = _rows(task, part)
         except (UserError, OSError):
             return []
-    found = list({own.text: own for own in found}.values())
-    ranked = sorted(found, key=lambda own: _rank(task, own))
+    examples = list({own.text: own for own in examples}.values())
+    ranked = sorted(examples, key=lambda own: _rank(task, own))
     fresh: dict[str, Example] = {}
-    for own in ranked:
-        fresh.setdefault(own.truth, own)
-    others = [own for own in ranked if own is not fresh[own.truth]]
-    return [*fresh.values(), *others][:KEPT]
+    for example in ranked:
+        fresh.setdefault(example.truth, example)
+    rest = [own for own in ranked if own is not fresh[own.truth]]
+    return [*fresh.values(), *rest][:KEPT]
 
 
 def row_example(task: Task, raw: Mapping[str, Any]) -> Example:
@@ -79,22 +79,22 @@ def _rows(task: Task, part: Part) -> list[Example]:
         return []
     rows = np.argsort(part.rows, kind="stable")[:SEARCHED]
     names = [name for name in part.fields if name in part]
-    found = []
+    examples = []
     for row, values in zip(rows.tolist(), part.raw(rows, names)):
         raw = dict(zip(names, values))
         if not task.reads_tokens:
             if not task.input_field.source.may_be_stored(raw[task.input]):
                 continue
             some = examples_of(task, part, row, raw)
-            found += [own for own in some if 0 < stored_size(task, own).share <= 1]
+            examples += [own for own in some if 0 < stored_size(task, own).share <= 1]
             continue
-        (own,) = examples_of(task, part, row, raw)
-        words = own.text.split()
+        (example,) = examples_of(task, part, row, raw)
+        words = example.text.split()
         if len(words) > LONGEST:
-            own = Example(" ".join(words[: WORDS[1]]))
+            example = Example(" ".join(words[: WORDS[1]]))
         if words:
-            found.append(own)
-    return found
+            examples.append(example)
+    return examples
 
 
 def _continued(task: Task, part: Part) -> list[Example]:
@@ -102,28 +102,28 @@ def _continued(task: Task, part: Part) -> list[Example]:
     stream = part[task.input]
     size = min(int(stream.sizes[0]), SEARCHED * KEPT)
     _, *lines = task.tokenizer.decode(stream.slice(0, 0, size).tolist()).split("\n")
-    found = []
+    examples = []
     for line in lines or [_]:
         words = line.split()[: WORDS[1]]
         if len(words) >= WORDS[0]:
             half = len(words) // 2
-            found.append(Example(" ".join(words[:half]), " ".join(words[half:])))
-    return found
+            examples.append(Example(" ".join(words[:half]), " ".join(words[half:])))
+    return examples
 
 
-def stored_size(task: Task, own: Example) -> Any:
+def stored_size(task: Task, example: Example) -> Any:
     """The size of an example that is no text."""
-    return task.input_field.source.stored_size(json.loads(own.text))
+    return task.input_field.source.stored_size(json.loads(example.text))
 
 
-def _rank(task: Task, own: Example) -> tuple[int, ...]:
+def _rank(task: Task, example: Example) -> tuple[int, ...]:
     """Smaller is better: neither short nor long, on one line, of known words."""
     if not task.reads_tokens:
-        return (max(0, stored_size(task, own).steps - STEPS),)
-    count = len(own.text.split())
+        return (max(0, stored_size(task, example).steps - STEPS),)
+    count = len(example.text.split())
     outside = max(WORDS[0] - count, count - WORDS[1], 0)
-    unknown = int((task.tokenizer.encode(own.text) == UNK_ID).sum())
-    return outside, own.text.count("\n"), unknown
+    unknown = int((task.tokenizer.encode(example.text) == UNK_ID).sum())
+    return outside, example.text.count("\n"), unknown
 
 
 def plain(value: Any, between: str = " ") -> str:

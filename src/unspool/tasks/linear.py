@@ -46,7 +46,7 @@ SHOWN = 15  # n-grams of a class in a model card
 
 def baseline_config(config: Config, name: str, preset: Mapping[str, Any]) -> Config:
     """A baseline on the data of another config: the same rows, of which all of the text is read."""
-    given, model = (
+    settings, model = (
         {key.split(".")[1]: value for key, value in preset.items() if key.startswith(section)}
         for section in ("tokenizer.", "model.")
     )
@@ -56,7 +56,7 @@ def baseline_config(config: Config, name: str, preset: Mapping[str, Any]) -> Con
             "model_name": name,
             "data": config.data.model_copy(update={"max_length": 0, "window": 0, "stride": 0}),
             "tokenizer": TokenizerConfig(
-                **given,
+                **settings,
                 kind=kind if kind in ("word", "char") else "auto",
                 split=config.tokenizer.split,
                 normalize=config.tokenizer.normalize,
@@ -117,8 +117,8 @@ class Logistic(Solver):
         if truth.ndim == 1:
             return self._weighed(x, truth, strength)
         self.model = None
-        found = [self._weighed(x, own, strength) for own in truth.T]
-        return LinearWeights(*(np.concatenate(each, -1) for each in zip(*found)))
+        fits = [self._weighed(x, labels, strength) for labels in truth.T]
+        return LinearWeights(*(np.concatenate(column, -1) for column in zip(*fits)))
 
     def _weighed(self, x: csr_matrix, truth: np.ndarray, strength: float) -> LinearWeights:
         if not self.ratios:
@@ -154,9 +154,9 @@ class Logistic(Solver):
         return np.log(share) if one else np.log(share) - np.log(np.maximum(1 - share, 1e-9))
 
 
-def log_count_ratios(x: csr_matrix, own: np.ndarray) -> np.ndarray:
+def log_count_ratios(x: csr_matrix, labels: np.ndarray) -> np.ndarray:
     """(F,) of features (N, F) how much more often they occur in rows that are a label's `own`."""
-    p, q = (1.0 + np.asarray((x[rows] > 0).sum(0)).ravel() for rows in (own, ~own))
+    p, q = (1.0 + np.asarray((x[rows] > 0).sum(0)).ravel() for rows in (labels, ~labels))
     return np.log(p / p.sum()) - np.log(q / q.sum())
 
 
@@ -268,9 +268,9 @@ def try_all(task: DocumentTask, train: Part, x: csr_matrix, judge: ModelSelectio
     field, trials = task.features, []
     sizes = {len(field)} | ({len(field.words)} if isinstance(field, NgramField) else set())
     for size in sorted(sizes):
-        solver, own = task.solver(), x[judge.fitted][:, :size]
+        solver, features = task.solver(), x[judge.fitted][:, :size]
         for strength in STRENGTHS:
-            weights = solver.solve(own, train, judge.fitted, strength)
+            weights = solver.solve(features, train, judge.fitted, strength)
             scores = weights.scores(judge.x[:, :size], len(task.outputs))
             metrics = task.metrics(judge.part, scores, judge.rows)
             trials.append(Trial(about(field, size), size, strength, weights, metrics))

@@ -76,7 +76,7 @@ def class_scores(confusion: np.ndarray) -> list[ClassScore]:
 def macro_f1(confusion: np.ndarray) -> float:
     """The plain mean of F1 over the classes that occur, in truth or in prediction."""
     present = (confusion.sum(0) + confusion.sum(1)) > 0
-    return float(np.mean([s.f1 for s, there in zip(class_scores(confusion), present) if there]))
+    return float(np.mean([s.f1 for s, occurs in zip(class_scores(confusion), present) if occurs]))
 
 
 class LabelCounts(NamedTuple):
@@ -95,21 +95,21 @@ class LabelCounts(NamedTuple):
     def present(self) -> np.ndarray:
         """(K,) labels that occur, in truth or in answers: macro F1 is the mean over these. Where
         none does, all."""
-        found = self.both.sum(0) > 0
-        return found | ~found.any()
+        occurring = self.both.sum(0) > 0
+        return occurring | ~occurring.any()
 
 
 def label_counts(truth: np.ndarray, guess: np.ndarray) -> LabelCounts:
     """truth and guess (N, K) bool"""
-    return LabelCounts(*(own.astype(np.int64) for own in (truth & guess, guess, truth)))
+    return LabelCounts(*(counted.astype(np.int64) for counted in (truth & guess, guess, truth)))
 
 
-def f1_scores(found: LabelCounts) -> dict[str, float]:
-    hits, both = 2 * found.hits.sum(0), found.both.sum(0)
+def f1_scores(counts: LabelCounts) -> dict[str, float]:
+    hits, both = 2 * counts.hits.sum(0), counts.both.sum(0)
     return {
         "micro_f1": float(hits.sum() / max(1, both.sum())),
-        "macro_f1": float((hits / np.maximum(both, 1))[found.present].mean()),
-        "subset_accuracy": float((2 * found.hits == found.both).all(1).mean()),
+        "macro_f1": float((hits / np.maximum(both, 1))[counts.present].mean()),
+        "subset_accuracy": float((2 * counts.hits == counts.both).all(1).mean()),
     }
 
 
@@ -150,8 +150,8 @@ def best_threshold(p: np.ndarray, truth: np.ndarray) -> float:
     f1 = 2 * hits / (answers + hits[-1])
     below = np.append(p[1:], 0.0)
     middle = (p + below) / 2
-    found = np.where(middle > below, middle, p)[f1 >= f1.max() * (1 - 1e-12)]
-    return float(found[np.argmin(np.abs(found - THRESHOLD))])
+    best = np.where(middle > below, middle, p)[f1 >= f1.max() * (1 - 1e-12)]
+    return float(best[np.argmin(np.abs(best - THRESHOLD))])
 
 
 def average_precision(p: np.ndarray, truth: np.ndarray) -> float:
@@ -168,10 +168,10 @@ def average_precisions(p: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return np.array([average_precision(x, y) for x, y in zip(p.T, truth.T)])
 
 
-def mean_average_precision(each: np.ndarray, truth: np.ndarray) -> float:
+def mean_average_precision(precisions: np.ndarray, truth: np.ndarray) -> float:
     """The mean over the labels that some row has."""
-    there = truth.any(0)
-    return float(each[there].mean()) if there.any() else 0.0
+    occurring = truth.any(0)
+    return float(precisions[occurring].mean()) if occurring.any() else 0.0
 
 
 def wilson_interval(share: float, n: float) -> tuple[float, float]:
@@ -200,12 +200,12 @@ def wilson_f1(f1: float, both: float) -> tuple[float, float]:
 def macro_interval(hits: np.ndarray, both: np.ndarray) -> tuple[float, float]:
     """95 % interval of macro F1, for counts (N, K) of N examples and K labels: by the bootstrap, or
     where that shrinks to a point the mean of Wilson's bounds for each label."""
-    found = bootstrap_ratio(2 * hits, both)
-    if found[0] < found[1]:
-        return found
+    interval = bootstrap_ratio(2 * hits, both)
+    if interval[0] < interval[1]:
+        return interval
     sums = both.sum(0)
     f1 = 2 * hits.sum(0) / np.maximum(sums, 1)
-    low, high = np.mean([wilson_f1(own, n) for own, n in zip(f1.tolist(), sums.tolist())], 0)
+    low, high = np.mean([wilson_f1(x, n) for x, n in zip(f1.tolist(), sums.tolist())], 0)
     return float(low), float(high)
 
 
@@ -231,18 +231,18 @@ def bootstrap_precision(
     """
     n, k = p.shape
     resamples = int(np.clip(RANKED // (n * k), 200, 2000))
-    rng, found = np.random.default_rng(seed), []
-    rankings = [Ranking.of(own, y, np.arange(n)) for own, y in zip(p.T, truth.T)]
+    rng, means = np.random.default_rng(seed), []
+    rankings = [Ranking.of(column, y, np.arange(n)) for column, y in zip(p.T, truth.T)]
     together = Ranking.of(p.ravel(), truth.ravel(), np.repeat(np.arange(n), k))
     for start in range(0, resamples, RESAMPLES):
         sampled = rng.integers(0, n, (min(RESAMPLES, resamples - start), n))
-        w = np.stack([np.bincount(own, minlength=n) for own in sampled]).astype(np.int32)  # (R, N)
-        each = [own.average_precision(w) for own in rankings]
-        there = sum(own.any for own in each)
-        macro = sum(own.value for own in each) / np.maximum(there, 1)
-        found.append((macro, together.average_precision(w).value))
+        w = np.stack([np.bincount(row, minlength=n) for row in sampled]).astype(np.int32)  # (R, N)
+        precisions = [ranking.average_precision(w) for ranking in rankings]
+        occurring = sum(precision.any for precision in precisions)
+        macro = sum(own.value for own in precisions) / np.maximum(occurring, 1)
+        means.append((macro, together.average_precision(w).value))
     return PrecisionIntervals(
-        *(percentile_interval(np.concatenate(own), level) for own in zip(*found))
+        *(percentile_interval(np.concatenate(values), level) for values in zip(*means))
     )
 
 

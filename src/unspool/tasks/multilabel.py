@@ -102,34 +102,34 @@ class MultilabelReport(Report):
         calibration: CalibrationReport,
     ) -> None:
         guess = p >= thresholds
-        found = label_counts(truth, guess)
+        counts = label_counts(truth, guess)
         self.labels, self.calibration, self.count = labels, calibration, len(truth)
-        self.weights = found.both.sum(1)
-        self.scores = 2 * found.hits.sum(1) / np.maximum(self.weights, 1)
+        self.weights = counts.both.sum(1)
+        self.scores = 2 * counts.hits.sum(1) / np.maximum(self.weights, 1)
         self.interval = self.interval_over([self])
-        there = found.present
+        present = counts.present
         ranking = bootstrap_precision(p, truth)
         exact = (truth == guess).all(1).astype(float)
         self.intervals = {
             "micro_f1": self.interval,
-            "macro_f1": macro_interval(found.hits[:, there], found.both[:, there]),
+            "macro_f1": macro_interval(counts.hits[:, present], counts.both[:, present]),
             "subset_accuracy": wilson_interval(float(exact.mean()), len(exact)),
             "macro_average_precision": never_a_point(ranking.macro, truth),
             "micro_average_precision": never_a_point(ranking.micro, truth),
         }
-        each = average_precisions(p, truth)
-        true = found.true.sum(0)
+        precisions = average_precisions(p, truth)
+        true = counts.true.sum(0)
         self.metrics = {
-            **f1_scores(found),
-            "macro_average_precision": mean_average_precision(each, truth),
+            **f1_scores(counts),
+            "macro_average_precision": mean_average_precision(precisions, truth),
             "micro_average_precision": average_precision(p.ravel(), truth.ravel()),
             "loss": calibration.after.nll,
         }
-        hits, guessed = found.hits.sum(0), found.guessed.sum(0)
+        hits, guessed = counts.hits.sum(0), counts.guessed.sum(0)
         self.table = [
             LabelScore(h / max(1, g), h / max(1, t), 2 * h / max(1, g + t), float(ap), float(at), t)
             for h, g, t, ap, at in zip(
-                hits.tolist(), guessed.tolist(), true.tolist(), each, thresholds
+                hits.tolist(), guessed.tolist(), true.tolist(), precisions, thresholds
             )
         ]
 
@@ -141,7 +141,7 @@ class MultilabelReport(Report):
             "task": "classify",
             "examples": self.count,
             **self.metrics,
-            **{f"{name}_interval": list(own) for name, own in self.intervals.items()},
+            **{f"{name}_interval": list(interval) for name, interval in self.intervals.items()},
             "labels": {name: score._asdict() for name, score in zip(self.labels, self.table)},
             "calibration": self.calibration.to_json(),
         }
@@ -190,7 +190,7 @@ class SeveralLabels(Decision):
         if train.class_weights == "balanced" and len(field.counts):
             both = [field.rows - field.counts, field.counts]
             self.weights = as_weights(
-                np.stack([balanced(np.array(own), field.rows) for own in zip(*both)], 1)
+                np.stack([balanced(np.array(counts), field.rows) for counts in zip(*both)], 1)
             )
 
     def loss(self, scores: Tensor, targets: Tensor) -> Tensor:
@@ -261,10 +261,10 @@ class SeveralLabels(Decision):
         self.thresholds = self.choose_thresholds(self.probabilities(scores), truth)
         self.fitted = True
         low, high = self.thresholds.min(), self.thresholds.max()
-        each = "one for each label" if self.train.thresholds == "label" else "one for all"
+        scope = "one for each label" if self.train.thresholds == "label" else "one for all"
         own = f"{low:.3f}" if low == high else f"{low:.3f} to {high:.3f}"
-        notes.append(f"thresholds, {each}, by F1 on the {rows} rows: {own}")
-        if absent := [name for name, own in zip(self.labels, truth.T) if not own.any()]:
+        notes.append(f"thresholds, {scope}, by F1 on the {rows} rows: {own}")
+        if absent := [name for name, column in zip(self.labels, truth.T) if not column.any()]:
             shown = ", ".join(absent[:10]) + (", ..." if len(absent) > 10 else "")
             notes.append(f"labels that no {rows} row has keep the threshold 0.5: {shown}")
         return notes
@@ -276,8 +276,8 @@ class SeveralLabels(Decision):
         return [*notes, "no validation part: the threshold of every label is 0.5"]
 
     def to_json(self) -> dict[str, Any]:
-        found = dict(zip(self.labels, self.thresholds.tolist()))
-        return {**super().to_json(), "thresholds": found}
+        thresholds = dict(zip(self.labels, self.thresholds.tolist()))
+        return {**super().to_json(), "thresholds": thresholds}
 
     def restore(self, stored: dict[str, Any]) -> None:
         super().restore(stored)

@@ -66,5 +66,5 @@ def next_tokens(text: str, ids: Tensor, logs: Tensor, tokenizer: Tokenizer) -> N
     if len(ids) > first:
         losses += (-logs[:-1].gather(1, ids[first:, None])[:, 0]).tolist()
     best = logs[-1].exp().topk(min(TOP, logs.shape[1]))
-    found = zip(tokenizer.shown(best.indices.tolist()), best.values.tolist())
-    return NextTokens(text, tokenizer.shown(ids.tolist()), losses, dict(found))
+    pairs = zip(tokenizer.shown(best.indices.tolist()), best.values.tolist())
+    return NextTokens(text, tokenizer.shown(ids.tolist()), losses, dict(pairs))

@@ -92,9 +92,9 @@ class NumberReport(NamedTuple):
     def lines(self) -> list[str]:
         rows = [[self.name, "", "95 % interval", *(f"training {name}" for name in self.baselines)]]
         for key, (value, low, high) in self.figures.items():
-            others = [own[key] for own in self.baselines.values() if key in own]
+            rest = [baseline[key] for baseline in self.baselines.values() if key in baseline]
             interval = f"{shown(low)} to {shown(high)}"
-            rows.append([TITLES[key], shown(value), interval, *map(shown, others)])
+            rows.append([TITLES[key], shown(value), interval, *map(shown, rest)])
         widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(len(rows[0]))]
         return [
             "  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths)))
@@ -143,8 +143,8 @@ def overall(truth: np.ndarray, guess: np.ndarray, field: NumberField) -> dict[st
     """The figures of K numbers, (N, K) both: of one number in its own units; of several the means
     of theirs, with errors in standard deviations of the training part."""
     scale = field.std if len(field.names) > 1 else np.ones(1)
-    found = [errors(y / s, x / s) for y, x, s in zip(truth.T, guess.T, scale)]
-    figures = {key: float(np.mean([own[key] for own in found])) for key in found[0]}
+    each_target = [errors(y / s, x / s) for y, x, s in zip(truth.T, guess.T, scale)]
+    figures = {key: float(np.mean([row[key] for row in each_target])) for key in each_target[0]}
     figures["spearman"] = float(np.mean([spearman(y, x) for y, x in zip(truth.T, guess.T)]))
     return figures
 
@@ -182,7 +182,7 @@ class RegressReport(Report):
             "examples": self.count,
             **self.metrics,
             f"{self.metric}_interval": list(self.interval),
-            "numbers": {own.name: own.to_json() for own in self.numbers},
+            "numbers": {number.name: number.to_json() for number in self.numbers},
             "points": {
                 name: {
                     "true": [float(f"{x:.6g}") for x in self.truth[few, k]],
@@ -194,8 +194,8 @@ class RegressReport(Report):
 
     def lines(self) -> list[str]:
         lines = [f"{self.count} examples"]
-        for own in self.numbers:
-            lines += ["", *own.lines()]
+        for number in self.numbers:
+            lines += ["", *number.lines()]
         if len(self.numbers) > 1:
             low, high = self.interval
             means = ", ".join(f"{TITLES[key]} {shown(self.metrics[key])}" for key in TITLES)

@@ -124,10 +124,10 @@ def open_stream(task: Task, model: nn.Module, options: Any = None) -> Stream:
 def streaming_unsupported_reason(task: Task, model: nn.Module) -> str | None:
     """None where a `CarriedStream` gives what `predict` gives for the whole, otherwise the
     reason."""
-    own = getattr(model, "streaming_unsupported_reason", None)
-    if own is None:
+    reason = getattr(model, "streaming_unsupported_reason", None)
+    if reason is None:
         return f"a {task.config.model_name} reads its input as a whole"
     field = task.input_field
     if not isinstance(field, Streamed):
-        return own() or "what it reads is no sequence"
-    return own() or field.streaming_unsupported_reason()
+        return reason() or "what it reads is no sequence"
+    return reason() or field.streaming_unsupported_reason()

@@ -72,12 +72,12 @@ class Report(ABC):
         bootstrap over these, and no narrower than that of as many independent answers."""
         ones = np.ones(len(self.scores))
         weights = [ones if r.weights is None else r.weights.astype(float) for r in reports]
-        sums = [report.scores * own for report, own in zip(reports, weights)]
-        found = bootstrap_ratio(np.stack(sums, 1), np.stack(weights, 1))
+        sums = [report.scores * weight for report, weight in zip(reports, weights)]
+        interval = bootstrap_ratio(np.stack(sums, 1), np.stack(weights, 1))
         counts = np.array([own.sum() for own in weights])
-        mean = np.mean([own.sum() for own in sums] / np.maximum(counts, 1e-12))
+        mean = np.mean([total.sum() for total in sums] / np.maximum(counts, 1e-12))
         independent = self.independent_interval(float(mean), float(counts.mean()))
-        return found if independent is None else widest(found, independent)
+        return interval if independent is None else widest(interval, independent)
 
     def independent_interval(self, mean: float, weight: float) -> tuple[float, float] | None:
         """That of the main metric, were all its answers independent; None where there is none."""
@@ -279,8 +279,8 @@ class Task(ABC):
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         """One input as the model reads it: what is recorded, and what is asked for reasons."""
-        given = item.strip() if isinstance(item, str) else item
-        if isinstance(given, Sized) and not len(given):
+        content = item.strip() if isinstance(item, str) else item
+        if isinstance(content, Sized) and not len(content):
             raise nothing()
         view: Any = self.input_view or input_kind(self.config.data).input_view
         seen = view(self, model, item)

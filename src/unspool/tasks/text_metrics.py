@@ -23,9 +23,9 @@ def rouge_tokens(text: str) -> list[str]:
     return _TOKEN.findall(text.lower())
 
 
-def f1(hits: int, found: int, wanted: int) -> float:
+def f1(hits: int, predicted: int, wanted: int) -> float:
     """2 hits / (found + wanted), the harmonic mean of precision and recall; 0 where nothing is."""
-    return 2 * hits / (found + wanted) if hits else 0.0
+    return 2 * hits / (predicted + wanted) if hits else 0.0
 
 
 def rouge_n(summary: Sequence[str], reference: Sequence[str], n: int) -> float:
@@ -67,9 +67,9 @@ def rouge(summaries: Sequence[str], references: Sequence[Sequence[str]]) -> np.n
     """(N, 3) ROUGE-1, -2 and -L of each summary; of several references the best one counts, for
     each of the three."""
     found = np.zeros((len(summaries), len(ROUGE_METRICS)))
-    for row, summary, own in zip(found, summaries, references):
+    for row, summary, texts in zip(found, summaries, references):
         words = rouge_tokens(summary)
-        for other in map(rouge_tokens, own):
+        for other in map(rouge_tokens, texts):
             scores = rouge_n(words, other, 1), rouge_n(words, other, 2), rouge_l(words, [other])
             np.maximum(row, scores, out=row)
     return found
@@ -102,7 +102,7 @@ def corpus_chrf(hypotheses: Sequence[str], references: References) -> SacrebleuS
 def streams(references: References) -> Any:
     """As sacrebleu takes them: the first of all texts, the second of all texts, ..."""
     most = max(map(len, references), default=0)
-    return [[own[k] if k < len(own) else None for own in references] for k in range(most)]
+    return [[text[k] if k < len(text) else None for text in references] for k in range(most)]
 
 
 def bleu_statistics(
@@ -115,8 +115,8 @@ def bleu_statistics(
     """
     # The counts are the same; effective order only spares a warning, as `force` does.
     metric = BLEU(effective_order=True, tokenize=tokenize, force=True)
-    found = [metric.sentence_score(h, list(own)) for h, own in zip(hypotheses, references)]
-    return np.array([[*s.counts, *s.totals, s.sys_len, s.ref_len] for s in found], dtype=float)
+    statistics = [metric.sentence_score(h, list(texts)) for h, texts in zip(hypotheses, references)]
+    return np.array([[*s.counts, *s.totals, s.sys_len, s.ref_len] for s in statistics], dtype=float)
 
 
 def bleu_of(statistics: np.ndarray, *, order: int = ORDER, smoothed: bool = True) -> np.ndarray:

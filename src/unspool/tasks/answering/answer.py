@@ -28,20 +28,20 @@ class SquadScore(NamedTuple):
     f1: float
 
 
-def f1_of(given: str, wanted: str) -> float:
+def f1_of(answer: str, wanted: str) -> float:
     """2 p r / (p + r) over the words that both have; of an empty one, whether both are."""
-    one, other = normalized(given).split(), normalized(wanted).split()
+    one, other = normalized(answer).split(), normalized(wanted).split()
     if not one or not other:
         return float(one == other)
     common = sum((Counter(one) & Counter(other)).values())
     return 2 * common / (len(one) + len(other))
 
 
-def score(given: str, wanted: Sequence[str]) -> SquadScore:
+def score(answer: str, wanted: Sequence[str]) -> SquadScore:
     """Against the best of several right answers; none of them: "" is right."""
-    answers = [own for own in wanted if normalized(own)] or [""]
-    exact = max(float(normalized(given) == normalized(own)) for own in answers)
-    return SquadScore(exact, max(f1_of(given, own) for own in answers))
+    answers = [reference for reference in wanted if normalized(reference)] or [""]
+    exact = max(float(normalized(answer) == normalized(own)) for own in answers)
+    return SquadScore(exact, max(f1_of(answer, own) for own in answers))
 
 
 NONE = "(no answer)"
@@ -97,10 +97,10 @@ class SpanReport(Report):
     answer and of those without; beside what saying nothing would reach."""
 
     def __init__(
-        self, scores: Sequence[SquadScore], has: np.ndarray, given: np.ndarray, *, loss: float
+        self, scores: Sequence[SquadScore], has: np.ndarray, answered: np.ndarray, *, loss: float
     ) -> None:
         """has, given   (N,) bool: whether a question has an answer, and was given one"""
-        exact, f1 = (np.array(own) for own in zip(*scores))
+        exact, f1 = (np.array(values) for values in zip(*scores))
         self.scores, self.has, self.count = f1, has, len(has)
         self.interval = self.interval_over([self])
         self.metrics = {
@@ -114,7 +114,7 @@ class SpanReport(Report):
                 "count": int(which.sum()),
                 "exact": float(exact[which].mean()),
                 "f1": float(f1[which].mean()),
-                "answered": float(given[which].mean()),
+                "answered": float(answered[which].mean()),
             }
             for name, which in (("with an answer", has), ("without one", ~has))
             if which.any()
@@ -142,8 +142,8 @@ class SpanReport(Report):
             "questions       count  exact     F1  answered",
         ]
         rows += [
-            f"{name:<14}  {own['count']:>5}  {100 * own['exact']:5.2f}  {100 * own['f1']:5.2f}"
-            f"  {100 * own['answered']:7.1f}%"
-            for name, own in self.parts.items()
+            f"{name:<14}  {part['count']:>5}  {100 * part['exact']:5.2f}  {100 * part['f1']:5.2f}"
+            f"  {100 * part['answered']:7.1f}%"
+            for name, part in self.parts.items()
         ]
         return rows

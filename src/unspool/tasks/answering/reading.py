@@ -58,8 +58,8 @@ def best_of_windows(
     """
     best: BestSpan | None = None
     none = min(float(own[0].astype(np.float64).sum()) for own in scores)
-    for own, first, start in zip(scores, firsts, starts):
-        i, j, span = best_span(own[first:, 0], own[first:, 1], longest)
+    for window, first, start in zip(scores, firsts, starts):
+        i, j, span = best_span(window[first:, 0], window[first:, 1], longest)
         if best is None or span > best.span:
             best = BestSpan(start + i, start + j, span, none)
     assert best is not None
@@ -96,10 +96,10 @@ class QuestionView(InputView):
         self.offsets = part["question"].token_offsets[0][begin:]
         self.ids: np.ndarray = ids[: longest(model)]
         kept = self.ids.tolist()
-        asked = tokenizer.pieces(question)[: self.first - len(before) - len(between)]
+        words = tokenizer.pieces(question)[: self.first - len(before) - len(between)]
         context = tokenizer.pieces(self.context)[begin:]
         names = [
-            *named(tokenizer, kept, asked, first=len(before))[: self.first],
+            *named(tokenizer, kept, words, first=len(before))[: self.first],
             *named(tokenizer, kept, context, first=self.first)[self.first :],
         ]
         super().__init__(task, model, field.form.shown(pair), names, len(ids))
@@ -167,12 +167,12 @@ def best_window(task: Any, model: Any, part: Any) -> tuple[np.ndarray, int, int]
     """The ids of the window with the best span, the step where its context begins, and which token
     of the whole context that is."""
     values = task.windowed(part, training=False)["question"]
-    best, found = -np.inf, 0
+    best, row_best = -np.inf, 0
     for row in range(len(values)) if len(values) > 1 else ():
         ids = torch.from_numpy(values[row])[None]
         first = torch.tensor([int(values.firsts[row])])
         y = model(ids, torch.tensor([ids.shape[1]]), first)[0].double().numpy()
         span = best_span(y[first:, 0], y[first:, 1], len(y))[2]
         if span > best:
-            best, found = span, row
-    return values[found], int(values.firsts[found]), int(values.windows.first[found])
+            best, row_best = span, row
+    return values[row_best], int(values.firsts[row_best]), int(values.windows.first[row_best])

@@ -60,16 +60,16 @@ class Judged(NamedTuple):
 
     @property
     def margins(self) -> np.ndarray:
-        return np.array([own.margin for own in self.found])
+        return np.array([span.margin for span in self.found])
 
     def scores(self, threshold: float) -> list[SquadScore]:
         return [
-            score(text if own.margin > threshold else "", gold)
-            for own, text, gold in zip(self.found, self.texts, self.gold)
+            score(text if row.margin > threshold else "", gold)
+            for row, text, gold in zip(self.found, self.texts, self.gold)
         ]
 
     def best_threshold(self) -> float:
-        answered = np.array([own.f1 for own in self.scores(-math.inf)])
+        answered = np.array([score.f1 for score in self.scores(-math.inf)])
         silent = np.array([float(not gold) for gold in self.gold])
         return best_threshold(self.margins, answered, silent)
 
@@ -152,17 +152,17 @@ class SpanAnswers(Task):
         """Windows of the contexts as rows, with the steps of their answers. In training, of the
         windows without an answer one a question."""
         data, questions = self.config.data, part["question"]
-        found = context_windows(questions, data.max_length, data.stride)
-        values: dict[str, Any] = {"question": found}
-        rows = np.arange(len(found))
+        windows = context_windows(questions, data.max_length, data.stride)
+        values: dict[str, Any] = {"question": windows}
+        rows = np.arange(len(windows))
         if "span" in part:
-            values["span"] = steps_of(questions, part["span"], found)
+            values["span"] = steps_of(questions, part["span"], windows)
             if training:
-                rows = to_learn_from(values["span"].starts > 0, found.windows.origin)
-        origin = found.windows.origin[rows]
+                rows = to_learn_from(values["span"].starts > 0, windows.windows.origin)
+        origin = windows.windows.origin[rows]
         return Part(
             self.fields,
-            {name: own.select(rows) for name, own in values.items()},
+            {name: value.select(rows) for name, value in values.items()},
             rows=part.rows[origin],
             lines=part.lines[origin],
             files=part.files[origin],
@@ -192,45 +192,45 @@ class SpanAnswers(Task):
                 span = batch["span"]
                 for k, wanted in enumerate((span.starts, span.stops)):
                     total += float(F.cross_entropy(y[..., k], wanted, reduction="sum").cpu()) / 2
-            for row, own, length in zip(batch.rows, as_array(y), batch["question"].lengths):
-                scores[row] = own[: int(length)]
+            for row, scored, length in zip(batch.rows, as_array(y), batch["question"].lengths):
+                scores[row] = scored[: int(length)]
         origin, first, _ = values.windows
         edges = np.searchsorted(origin, np.arange(len(part) + 1))
-        found = [
+        spans = [
             best_of_windows(scores[a:b], values.firsts[a:b].tolist(), first[a:b].tolist(), LONGEST)
             for a, b in pairwise(edges.tolist())
         ]
-        return found, total / max(1, len(windows))
+        return spans, total / max(1, len(windows))
 
     def judged(self, model: nn.Module, part: Part) -> Judged:
-        found, loss = self.find(model, part)
+        spans, loss = self.find(model, part)
         raw = part.raw(np.arange(len(part)), ["question", "span"])
         questions: Questions = part["question"]
         texts, gold = [], []
         for row, ((_, context), answers) in enumerate(raw):
-            start, stop = characters(questions, row, found[row])
+            start, stop = characters(questions, row, spans[row])
             texts.append(context[start:stop])
             gold.append([context[a:b] for a, b in answers])
-        return Judged(found, texts, gold, loss)
+        return Judged(spans, texts, gold, loss)
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         judged = self.judged(model, part)
         scores = judged.scores(judged.best_threshold())
-        exact, f1 = (float(np.mean(own)) for own in zip(*scores))
+        exact, f1 = (float(np.mean(values)) for values in zip(*scores))
         return {"f1": f1, "exact": exact, "loss": judged.loss}
 
     def evaluate(self, model: nn.Module, part: Part, options: None = None) -> SpanReport:
         judged = self.judged(model, part)
-        given = judged.margins > self.threshold
+        answered = judged.margins > self.threshold
         has = np.array([bool(gold) for gold in judged.gold])
-        return SpanReport(judged.scores(self.threshold), has, given, loss=judged.loss)
+        return SpanReport(judged.scores(self.threshold), has, answered, loss=judged.loss)
 
     def calibrate(self, model: nn.Module, part: Part | None) -> list[str]:
         if part is None:
             return ["nothing was held out: the threshold of no answer is 0"]
         judged = self.judged(model, part)
         self.threshold = judged.best_threshold()
-        f1 = np.mean([own.f1 for own in judged.scores(self.threshold)])
+        f1 = np.mean([score.f1 for score in judged.scores(self.threshold)])
         return [
             f"threshold of no answer {self.threshold:.3f}, chosen on {len(part):,} validation"
             f" questions: F1 {100 * f1:.2f}"
@@ -241,19 +241,19 @@ class SpanAnswers(Task):
     ) -> Iterator[SpanAnswer]:
         field = self.input_field
         for some in chunks(items, CHUNK):
-            pairs = [field.form.from_json(own, "") for own in some]
+            pairs = [field.form.from_json(item, "") for item in some]
             part = Part.of(self.fields, question=pairs)
-            found, _ = self.find(model, part)
+            spans, _ = self.find(model, part)
             for row, (question, context) in enumerate(pairs):
-                start, stop = characters(part["question"], row, found[row])
-                margin = found[row].margin - self.threshold
-                given = margin > 0 and bool(context[start:stop].strip())
+                start, stop = characters(part["question"], row, spans[row])
+                margin = spans[row].margin - self.threshold
+                answered = margin > 0 and bool(context[start:stop].strip())
                 yield SpanAnswer(
                     question,
                     context,
-                    context[start:stop] if given else "",
-                    start if given else 0,
-                    stop if given else 0,
+                    context[start:stop] if answered else "",
+                    start if answered else 0,
+                    stop if answered else 0,
                     1 / (1 + math.exp(-max(-500.0, min(500.0, margin)))),
                 )
 
@@ -263,37 +263,37 @@ class SpanAnswers(Task):
 
     @classmethod
     def load(cls, config: Config, folder: Path) -> SpanAnswers:
-        found = super().load(config, folder)
-        assert isinstance(found, SpanAnswers)
+        task = super().load(config, folder)
+        assert isinstance(task, SpanAnswers)
         try:
-            found.threshold = float(read_json(folder / FILE)["threshold"])
+            task.threshold = float(read_json(folder / FILE)["threshold"])
         except (KeyError, TypeError, ValueError):
             raise RunError("holds no threshold", where=folder / FILE, remedy=AGAIN) from None
-        return found
+        return task
 
 
-def characters(questions: Questions, row: int, found: BestSpan) -> tuple[int, int]:
+def characters(questions: Questions, row: int, span: BestSpan) -> tuple[int, int]:
     """The stretch of a context that a span of its tokens is."""
     offsets = questions.token_offsets[row]
     if not len(offsets):
         return 0, 0
     last = len(offsets) - 1
-    return int(offsets[min(found.start, last), 0]), int(offsets[min(found.stop, last), 1])
+    return int(offsets[min(span.start, last), 0]), int(offsets[min(span.stop, last), 1])
 
 
-def steps_of(questions: Questions, spans: AnswerSpans, found: ContextWindows) -> StepSpans:
+def steps_of(questions: Questions, spans: AnswerSpans, windows: ContextWindows) -> StepSpans:
     """The steps of windows where the first answer that lies whole in each begins and ends."""
-    starts, stops = np.zeros(len(found), np.int64), np.zeros(len(found), np.int64)
+    starts, stops = np.zeros(len(windows), np.int64), np.zeros(len(windows), np.int64)
     tokens: dict[int, list[tuple[int, int]]] = {}
-    for row, (origin, first, length) in enumerate(zip(*found.windows)):
+    for row, (origin, first, length) in enumerate(zip(*windows.windows)):
         row_of = int(origin)
         if row_of not in tokens:
             own = (questions.tokens_of(row_of, int(a), int(b)) for a, b in spans.all[row_of])
             tokens[row_of] = [span for span in own if span is not None]
         for a, b in tokens[row_of]:
             if first <= a and b < first + length:
-                starts[row] = found.firsts[row] + a - first
-                stops[row] = found.firsts[row] + b - first
+                starts[row] = windows.firsts[row] + a - first
+                stops[row] = windows.firsts[row] + b - first
                 break
     return StepSpans(starts, stops)
 

@@ -64,7 +64,8 @@ class WrittenAnswer(Answer):
 
     def rows(self, number: int) -> list[list[Any]]:
         return [
-            [number, f"{own.score:.4f}", one_line(own.translation), self.text] for own in self.nbest
+            [number, f"{candidate.score:.4f}", one_line(candidate.translation), self.text]
+            for candidate in self.nbest
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -73,11 +74,11 @@ class WrittenAnswer(Answer):
             "score": self.score,
             "nbest": [
                 {
-                    "answer": own.translation,
-                    "score": own.score,
-                    "log_probability": own.log_probability,
+                    "answer": candidate.translation,
+                    "score": candidate.score,
+                    "log_probability": candidate.log_probability,
                 }
-                for own in self.nbest
+                for candidate in self.nbest
             ],
             "text": self.text,
         }
@@ -185,9 +186,9 @@ class WrittenStoryAnswers(Task):
 
     @property
     def target_tokenizer(self) -> Tokenizer:
-        found = self.fields["label"]
-        assert isinstance(found, TextField)
-        return found.fitted
+        field = self.fields["label"]
+        assert isinstance(field, TextField)
+        return field.fitted
 
     def build(self) -> StoryAnswerWriter:
         model = self.config.model
@@ -225,7 +226,7 @@ class WrittenStoryAnswers(Task):
         unknown = () if decoding.keep_unknown else (UNK_ID,)
         generator = torch.Generator().manual_seed(decoding.seed)
         for batch in walk(row_batches(self.config, part.only("story"), training=False), model):
-            found = searcher(
+            hypotheses = searcher(
                 model.encode(*batch["story"].inputs),
                 decoding,
                 [decoding.max_length or LONGEST] * len(batch.rows),
@@ -233,7 +234,7 @@ class WrittenStoryAnswers(Task):
                 aligned=False,
                 generator=generator,
             )
-            yield from zip(batch.rows.tolist(), found)
+            yield from zip(batch.rows.tolist(), hypotheses)
 
     def judged(
         self, model: nn.Module, part: Part, decoding: Decoding
@@ -242,8 +243,8 @@ class WrittenStoryAnswers(Task):
         number."""
         assert isinstance(model, StoryAnswerWriter)
         right, wanted = np.zeros(len(part), bool), part["label"]
-        for row, found in self.search(model, part, decoding):
-            right[row] = list(found[0].tokens) == wanted[row][1:-1].tolist()
+        for row, hypotheses in self.search(model, part, decoding):
+            right[row] = list(hypotheses[0].tokens) == wanted[row][1:-1].tolist()
         total, tokens = 0.0, 0
         with torch.inference_mode():
             for batch in walk(self.batches(part, training=False), model):
@@ -266,13 +267,13 @@ class WrittenStoryAnswers(Task):
     ) -> Iterator[WrittenAnswer]:
         for some in chunks(items, CHUNK):
             part = Part.of(self.fields, story=some)
-            found: list[Any] = [None] * len(some)
+            answers: list[Any] = [None] * len(some)
             for row, hypotheses in self.search(model, part, options or Decoding()):
-                kept = [self.candidate(own) for own in hypotheses]
+                kept = [self.candidate(hypothesis) for hypothesis in hypotheses]
                 shown = self.input_field.form.shown(some[row])
-                found[row] = WrittenAnswer(shown, kept[0].translation, kept[0].score, kept)
-            yield from found
+                answers[row] = WrittenAnswer(shown, kept[0].translation, kept[0].score, kept)
+            yield from answers
 
-    def candidate(self, own: Hypothesis) -> Candidate:
-        text = self.target_tokenizer.decode(own.tokens)
-        return Candidate(text, own.score, own.log_probability)
+    def candidate(self, hypothesis: Hypothesis) -> Candidate:
+        text = self.target_tokenizer.decode(hypothesis.tokens)
+        return Candidate(text, hypothesis.score, hypothesis.log_probability)

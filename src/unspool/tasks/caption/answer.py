@@ -90,28 +90,28 @@ class Caption(Answer):
 
     def rows(self, number: int) -> list[list[Any]]:
         return [
-            [number, f"{each.score:.4f}", one_line(each.translation), self.name]
-            for each in self.nbest
+            [number, f"{candidate.score:.4f}", one_line(candidate.translation), self.name]
+            for candidate in self.nbest
         ]
 
     def to_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        values: dict[str, Any] = {
             "name": self.name,
             "caption": self.caption,
             "score": self.score,
             "nbest": [
                 {
-                    "caption": own.translation,
-                    "score": own.score,
-                    "log_probability": own.log_probability,
+                    "caption": candidate.translation,
+                    "score": candidate.score,
+                    "log_probability": candidate.log_probability,
                 }
-                for own in self.nbest
+                for candidate in self.nbest
             ],
             "tokens": self.tokens,
         }
         if self.alignment is not None:
-            found["alignment"] = np.round(self.alignment.astype(float), 4).tolist()
-        return found
+            values["alignment"] = np.round(self.alignment.astype(float), 4).tolist()
+        return values
 
 
 class Captioner:
@@ -127,10 +127,10 @@ class Captioner:
 
     def __call__(self, part: Part, names: Sequence[str], decoding: Decoding) -> list[Caption]:
         """In the order of the rows; batching changes no answer, except of sampling."""
-        found: list[Any] = [None] * len(part)
+        captions: list[Any] = [None] * len(part)
         for row, hypotheses in self.search(part, decoding):
-            found[row] = self._present(names[row], hypotheses, decoding)
-        return found
+            captions[row] = self._present(names[row], hypotheses, decoding)
+        return captions
 
     def search(self, part: Part, decoding: Decoding) -> Iterator[tuple[int, list[Hypothesis]]]:
         """The hypotheses of each row, in some order, best first. A caption has at most twice as
@@ -152,8 +152,12 @@ class Captioner:
         if decoding.alignment and best.alignment is not None:
             seen = best.alignment.float().cpu().numpy()
         kept = [
-            Candidate(self.tokenizer.decode(own.tokens), own.score, own.log_probability)
-            for own in hypotheses
+            Candidate(
+                self.tokenizer.decode(hypothesis.tokens),
+                hypothesis.score,
+                hypothesis.log_probability,
+            )
+            for hypothesis in hypotheses
         ]
         tokens = self.tokenizer.shown(best.tokens)
         return Caption(name, kept[0].translation, best.score, kept, tokens, seen)

@@ -52,7 +52,7 @@ def cider_d(candidates: Sequence[Tokens], references: Sequence[Sequence[Tokens]]
     where g_w = count of the n-gram w · ln(N / number of the N items with w in a reference): what is
     said of every image counts nothing.
     """
-    counted = [[ngrams(own) for own in each] for each in references]
+    counted = [[ngrams(text) for text in texts] for texts in references]
     seen = [Counter[tuple[str, ...]]() for _ in range(ORDER)]
     for grams in counted:
         for n in range(ORDER):
@@ -61,17 +61,17 @@ def cider_d(candidates: Sequence[Tokens], references: Sequence[Sequence[Tokens]]
 
     def weighted(counts: list[Counts]) -> list[dict[tuple[str, ...], float]]:
         return [
-            {w: k * (items - math.log(max(1, seen[n][w]))) for w, k in own.items()}
-            for n, own in enumerate(counts)
+            {w: k * (items - math.log(max(1, seen[n][w]))) for w, k in weights.items()}
+            for n, weights in enumerate(counts)
         ]
 
-    found = np.zeros(len(candidates))
-    for i, (candidate, each) in enumerate(zip(candidates, references)):
+    scores = np.zeros(len(candidates))
+    for i, (candidate, texts) in enumerate(zip(candidates, references)):
         c = weighted(ngrams(candidate))
-        for r_tokens, r_counts in zip(each, counted[i]):
+        for r_tokens, r_counts in zip(texts, counted[i]):
             near = math.exp(-((len(candidate) - len(r_tokens)) ** 2) / (2 * SIGMA**2))
-            found[i] += near * sum(map(clipped_cosine, c, weighted(r_counts))) / len(each)
-    return 10 / ORDER * found
+            scores[i] += near * sum(map(clipped_cosine, c, weighted(r_counts))) / len(texts)
+    return 10 / ORDER * scores
 
 
 def clipped_cosine(c: dict[tuple[str, ...], float], r: dict[tuple[str, ...], float]) -> float:
@@ -98,10 +98,10 @@ class CaptionScores:
         words = [words_of(text) for text in texts]
         wanted = [[words_of(own) for own in each] for each in references]
         joined = [[" ".join(own) for own in each] for each in wanted]
-        plain = [" ".join(own) for own in words]
+        plain = [" ".join(caption) for caption in words]
         self.statistics = bleu_statistics(plain, joined, tokenize="none")
         self.cider = cider_d(words, wanted)
-        self.rouge = np.array([rouge_l(own, each, BETA) for own, each in zip(words, wanted)])
+        self.rouge = np.array([rouge_l(pair, each, BETA) for pair, each in zip(words, wanted)])
         self.exact = np.array([own in each for own, each in zip(words, wanted)], dtype=float)
         self.distinct = len(set(plain))
         total = self.statistics.sum(0)
@@ -151,8 +151,8 @@ class CaptionReport(Report):
             "cider_interval": list(self.interval),
             "bleu4_interval": list(self.bleu_interval),
             "captions": [
-                {"name": name, "caption": text, "references": list(own)}
-                for name, text, own in zip(self.names, self.texts, self.references)
+                {"name": name, "caption": text, "references": list(row)}
+                for name, text, row in zip(self.names, self.texts, self.references)
             ],
         }
 

@@ -111,9 +111,9 @@ class CaptionTask(Task):
 
     @property
     def captions(self) -> TextsField:
-        found = self.fields["caption"]
-        assert isinstance(found, TextsField)
-        return found
+        field = self.fields["caption"]
+        assert isinstance(field, TextsField)
+        return field
 
     @property
     def target_tokenizer(self) -> Tokenizer:
@@ -129,9 +129,11 @@ class CaptionTask(Task):
     ) -> dict[str, Any]:
         name = settings.get("data.input", settings.get("input", "auto"))
         kind = input_kind(DataConfig(input=name))
-        found = {} if kind.name == "text" else kind.described(settings, plan)
+        defaults = {} if kind.name == "text" else kind.described(settings, plan)
         kept = ("train.batch_tokens",)  # how much a step takes is the affair of its kind
-        return {key: own for key, own in found.items() if key not in cls.defaults or key in kept}
+        return {
+            key: value for key, value in defaults.items() if key not in cls.defaults or key in kept
+        }
 
     @classmethod
     def check_config(cls, config: Config) -> None:
@@ -213,8 +215,8 @@ class CaptionTask(Task):
         total, tokens = self._summed_loss(model, part)
         rows = np.unique(np.linspace(0, len(part) - 1, VALIDATED).astype(np.int64))
         some = part.select(rows)
-        found = self.captioner(model)(some, [""] * len(some), GREEDY)
-        scores = CaptionScores([own.caption for own in found], self.truth(some))
+        captions = self.captioner(model)(some, [""] * len(some), GREEDY)
+        scores = CaptionScores([caption.caption for caption in captions], self.truth(some))
         return {
             "cider": scores.figures["cider"],
             "bleu4": scores.figures["bleu4"],
@@ -227,17 +229,17 @@ class CaptionTask(Task):
     ) -> CaptionReport:
         assert isinstance(model, Seq2Seq)
         names = self.names(part)
-        found = self.captioner(model)(part, names, options or Decoding())
-        texts = [own.caption for own in found]
+        captions = self.captioner(model)(part, names, options or Decoding())
+        texts = [caption.caption for caption in captions]
         return CaptionReport(names, texts, self.truth(part), *self._summed_loss(model, part))
 
     def truth(self, part: Part) -> list[list[str]]:
         """The captions as they stand in the file."""
-        return [own for (own,) in part.raw(np.arange(len(part)), ("caption",))]
+        return [texts for (texts,) in part.raw(np.arange(len(part)), ("caption",))]
 
     def names(self, part: Part) -> list[str]:
         rows = part.raw(np.arange(len(part)), (self.input,))
-        return [self.input_field.form.shown(own) for (own,) in rows]
+        return [self.input_field.form.shown(texts) for (texts,) in rows]
 
     def predict(
         self, model: nn.Module, items: Iterable[Any], options: Decoding | None = None

@@ -250,7 +250,7 @@ class Events(MusicForm):
         that is silent does not end."""
         begun = [] if prompt is None else list(events_of(prompt, begun=True))
         ids = [BEGIN_ID, *field.fitted.ids(" ".join(begun)).tolist()]
-        given = 0 if prompt is None else len(prompt)
+        steps = 0 if prompt is None else len(prompt)
         sampling = options.sampling(forbidden=(PAD_ID, UNK_ID, BEGIN_ID))
         generator = torch.Generator().manual_seed(options.seed)
         sounding = torch.zeros(KEYS, dtype=torch.bool)
@@ -275,7 +275,7 @@ class Events(MusicForm):
         if prompt is not None:
             about |= {"name": prompt.name, "grid": prompt.grid, "tempo": prompt.tempo}
         whole = piece_of_events(names, **about)
-        return Written(whole[: given + options.length], given, ended)
+        return Written(whole[: steps + options.length], steps, ended)
 
 
 def sound(keys: Tensor, event: int) -> None:

@@ -214,9 +214,9 @@ class Compose(Task):
         if prompt is not None and not len(prompt):
             prompt = None
         with steady(model):
-            found = self.form.write(model, field, prompt, options)
+            written = self.form.write(model, field, prompt, options)
         return Composed(
-            found.piece, found.given, options.seed, found.ended, self.music.known.numbers
+            written.piece, written.given, options.seed, written.ended, self.music.known.numbers
         )
 
     def piece(self, item: Any, where: str) -> Any:

@@ -15,24 +15,24 @@ from unspool.tasks.examples import KEPT, Example, plain
 from unspool.tasks.forecast.conformal import COVERAGES
 
 
-def spread_examples(field: HistoryField, own: Recording, first: int, end: int) -> list[Example]:
+def spread_examples(field: HistoryField, series: Recording, first: int, end: int) -> list[Example]:
     """At steps spread from `first` to the last one that has a horizon before `end`."""
     origins = np.linspace(first, end - field.horizon, KEPT).round().astype(int)
-    return [example_at(field, own, origin) for origin in np.unique(origins).tolist()]
+    return [example_at(field, series, origin) for origin in np.unique(origins).tolist()]
 
 
-def example_at(field: HistoryField, own: Recording, origin: int) -> Example:
+def example_at(field: HistoryField, series: Recording, origin: int) -> Example:
     """Up to two windows before a step, and what came from it on."""
-    first, ahead = max(0, origin - 2 * field.length), min(len(own), origin + field.horizon)
-    values = own.values[first:ahead].copy()
+    first, ahead = max(0, origin - 2 * field.length), min(len(series), origin + field.horizon)
+    values = series.values[first:ahead].copy()
     future = values[origin - first :, field.target_channels].copy()
     values[origin - first :] = np.nan
     if field.ahead:
         known = field.ahead_channels
-        values[origin - first :, known] = own.values[origin:ahead, known]
+        values[origin - first :, known] = series.values[origin:ahead, known]
     else:
         values = values[: origin - first]
-    past = replace(own[first : first + len(values)], values=values)
+    past = replace(series[first : first + len(values)], values=values)
     return Example(plain(field.form.to_json(past)), "", tuple(numbers(step) for step in future))
 
 
@@ -103,9 +103,9 @@ class SeriesForecast(Answer):
     def header(self) -> list[str]:
         alone = len(self.targets) == 1
         names = [
-            each
+            name
             for target in self.targets
-            for each in (
+            for name in (
                 ("forecast", "low", "high")
                 if alone
                 else (target, f"{target} low", f"{target} high")
@@ -120,13 +120,14 @@ class SeriesForecast(Answer):
         return ["series", "step", *names, *sampled]
 
     def rows(self, number: int) -> list[list[Any]]:
-        found = np.stack([self.center, self.low, self.high], -1).reshape(len(self.steps), -1)
+        values = np.stack([self.center, self.low, self.high], -1).reshape(len(self.steps), -1)
         if self.samples is not None:
-            each = self.samples.transpose(1, 2, 0).reshape(len(self.steps), -1)  # (H, K · N)
-            found = np.concatenate([found, each], 1)
+            sampled = self.samples.transpose(1, 2, 0).reshape(len(self.steps), -1)  # (H, K · N)
+            values = np.concatenate([values, sampled], 1)
         name = self.name or str(number)
         return [
-            [name, step, *(f"{x:.6g}" for x in own.ravel())] for step, own in zip(self.steps, found)
+            [name, step, *(f"{x:.6g}" for x in row.ravel())]
+            for step, row in zip(self.steps, values)
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -150,11 +151,11 @@ class SeriesForecast(Answer):
         return {"paths" if self.paths else "draws": self.samples[..., target].tolist()}
 
 
-def next_steps(own: Recording, field: HistoryField, first: int = 0) -> list[str]:
+def next_steps(series: Recording, field: HistoryField, first: int = 0) -> list[str]:
     """What the steps after the last value are called; `first`: steps before those of `own`."""
-    last = field.last(own) - 1
+    last = field.last(series) - 1
     ahead = np.arange(1, field.horizon + 1)
-    if own.times is None:
+    if series.times is None:
         return [str(first + last + step) for step in ahead]
-    times = field.step.after(own.times[last], ahead)
-    return [time_name(time, dated=own.dated) for time in times.tolist()]
+    times = field.step.after(series.times[last], ahead)
+    return [time_name(time, dated=series.dated) for time in times.tolist()]

@@ -35,22 +35,22 @@ class Margins:
         return self.by_coverage.get(coverage, np.zeros(horizon))
 
     def save(self, folder: Path) -> None:
-        found = {
-            str(coverage): [None if math.isinf(x) else x for x in own.tolist()]
-            for coverage, own in self.by_coverage.items()
+        stored = {
+            str(coverage): [None if math.isinf(x) else x for x in margins.tolist()]
+            for coverage, margins in self.by_coverage.items()
         }
-        write_json(folder / FILE, found)
+        write_json(folder / FILE, stored)
 
     def load(self, folder: Path, horizon: int) -> None:
         stored = read_json(folder / FILE)
         try:
             self.by_coverage = {
-                float(coverage): np.array([math.inf if x is None else float(x) for x in own])
-                for coverage, own in stored.items()
+                float(coverage): np.array([math.inf if x is None else float(x) for x in margins])
+                for coverage, margins in stored.items()
             }
             shapes = {own.shape for own in self.by_coverage.values()}
             fine = shapes <= {(horizon,)} and set(self.by_coverage) <= set(COVERAGES)
-            fine &= not any(np.isnan(own).any() for own in self.by_coverage.values())
+            fine &= not any(np.isnan(margins).any() for margins in self.by_coverage.values())
         except (AttributeError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
@@ -62,12 +62,12 @@ def scores(y: np.ndarray, low: np.ndarray, high: np.ndarray, scale: np.ndarray) 
     return np.maximum(low - y, y - high) / scale
 
 
-def margins(found: np.ndarray, coverage: float) -> np.ndarray:
+def margins(scores: np.ndarray, coverage: float) -> np.ndarray:
     """(H,) the conformal quantile of scores (N, H) for each step, NaN where the truth is missing.
     Of fewer than `needed` scores the largest, which promises n / (n + 1); infinite of none."""
-    result = np.full(found.shape[1], np.inf)
-    for step, own in enumerate(found.T):
-        known = np.sort(own[~np.isnan(own)])
+    result = np.full(scores.shape[1], np.inf)
+    for step, column in enumerate(scores.T):
+        known = np.sort(column[~np.isnan(column)])
         if len(known):
             rank = math.ceil((len(known) + 1) * coverage)
             result[step] = known[min(rank, len(known)) - 1]

@@ -159,13 +159,13 @@ def cut(lengths: np.ndarray, horizon: int, held_out: HeldOut, *, where: str) -> 
                 Setting(valid_share=0),
             ),
         )
-    sizes = {name: np.where(short, 0, own) for name, own in sizes.items()}
+    sizes = {name: np.where(short, 0, size) for name, size in sizes.items()}
     valid = lengths - sizes["test"]
     return Cuts(valid - sizes["valid"], valid), int(short.sum()) if any_held(sizes) else 0
 
 
 def any_held(sizes: Mapping[str, np.ndarray]) -> bool:
-    return any(bool(own.any()) for own in sizes.values())
+    return any(bool(size.any()) for size in sizes.values())
 
 
 def split_note(parts: Mapping[str, Part], plans: Mapping[str, Plan]) -> str:

@@ -66,9 +66,9 @@ def fit_margins(margins: conformal.Margins, model: Any, batches: OriginBatches) 
             seen = as_array(batch.seen)
             y = np.where(seen, as_array(batch.future), np.nan).astype(np.float64)
             forecast = model(Window(*batch[:5]))
-            for level, own in found.items():
+            for level, values in found.items():
                 _, low, high = model_intervals(model, batch, forecast, ForecastOptions(level))
-                own.append(conformal.scores(y, low, high, scale_of(forecast)))
+                values.append(conformal.scores(y, low, high, scale_of(forecast)))
     scores = {level: np.concatenate(own) for level, own in found.items()}
     margins.by_coverage = {level: conformal.margins(own, level) for level, own in scores.items()}
     count = int((~np.isnan(scores[LEVEL])).sum(0).min())

@@ -63,13 +63,13 @@ def fit_ridge(task: Forecast, parts: Mapping[str, Part]) -> Fitting:
     for strength in STRENGTHS if valid is not None else (USUAL,):
         weights = sums.solve(strength)
         set_weights(model, weights)
-        found = {} if valid is None else task.validate(model, valid)
-        log.append({"strength": strength, **found, "weights": weights})
-    best = min(log, key=lambda own: own.get(task.metric.name, 0.0))
+        metrics = {} if valid is None else task.validate(model, valid)
+        log.append({"strength": strength, **metrics, "weights": weights})
+    best = min(log, key=lambda trial: trial.get(task.metric.name, 0.0))
     set_weights(model, best["weights"])
     note = f"ridge regression, λ = {best['strength']:g} x mean square"
     note += "" if valid is None else ", chosen on the validation part"
-    tried = [{key: own[key] for key in own if key != "weights"} for own in log]
+    tried = [{key: trial[key] for key in trial if key != "weights"} for trial in log]
     return Fitting(model.eval(), tried, note)
 
 

@@ -45,14 +45,14 @@ def drift(
 def naive2(
     values: np.ndarray, begin: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1
 ) -> np.ndarray:
-    found = naive(values, begin, origins, horizon)
+    forecast = naive(values, begin, origins, horizon)
     for row, (first, end) in enumerate(zip(begin.tolist(), origins.tolist())):
         past, T = values[first:end], end - first
         if is_seasonal(past, season):
             indices = seasonal_indices(past, season)  # of the phases, 0 is that of past[0]
             phases = np.arange(T, T + horizon) % season
-            found[row] = past[-1] / indices[(T - 1) % season] * indices[phases]
-    return found
+            forecast[row] = past[-1] / indices[(T - 1) % season] * indices[phases]
+    return forecast
 
 
 NaiveForecast = Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], np.ndarray]

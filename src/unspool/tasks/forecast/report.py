@@ -74,12 +74,12 @@ class WindowScorer:
         sd = self.stretches.scale[batch.rows]
         pasts = self._pasts(batch.rows, batch.origins)
         scales = np.array([self._scales[row] for row in batch.rows.tolist()])
-        own = self._figures(y, forecast.center, sd, scales)
+        figures = self._figures(y, forecast.center, sd, scales)
         inside = metrics.covered(y, forecast.low, forecast.high)
         width = metrics.mean_seen(forecast.high - forecast.low) / sd
         tail = (1 - self.level) / 2
         lost = metrics.pinball(y, forecast.low, tail) + metrics.pinball(y, forecast.high, 1 - tail)
-        self._keep("", {**own, "coverage": inside, "width": width, "pinball": lost / 2 / sd})
+        self._keep("", {**figures, "coverage": inside, "width": width, "pinball": lost / 2 / sd})
         for name, method in NAIVE.items():
             self._keep(name, self._figures(y, self._continued(method, pasts), sd, scales))
         every = max(1, -(-self.total // COMPARED))
@@ -88,7 +88,7 @@ class WindowScorer:
             found = self._continued(naive2, pasts.select(chosen))
             few = self._figures(y[chosen], found, sd[chosen], scales[chosen])
             self._keep("naive2", few)
-            self._keep("with naive2", {key: own[key][chosen] for key in ("smape", "mase")})
+            self._keep("with naive2", {key: figures[key][chosen] for key in ("smape", "mase")})
         errors = ((y - forecast.center) / sd[:, None]) ** 2
         self.by_step += np.stack([np.nansum(errors, 0), (~np.isnan(errors)).sum(0)])
         self._keep_examples(batch, y, forecast)
@@ -175,12 +175,12 @@ class WindowScorer:
             )
 
     def report(self, *, metric: str, loss: float, stride: int) -> ForecastReport:
-        found = {
-            name: {key: np.concatenate(values) for key, values in own.items()}
-            for name, own in self.figures.items()
+        figures = {
+            name: {key: np.concatenate(values) for key, values in series.items()}
+            for name, series in self.figures.items()
         }
         return ForecastReport(
-            found,
+            figures,
             np.concatenate(self.rows),
             np.concatenate(self.origins),
             metric=metric,
@@ -231,10 +231,12 @@ class ForecastReport(Report):
         self.windows, self.series = len(rows), len(np.unique(rows))
         self.by_step, self.examples = by_step, examples
         means = {
-            name: {key: mean(values) for key, values in own.items()}
-            for name, own in figures.items()
+            name: {key: mean(values) for key, values in figure.items()}
+            for name, figure in figures.items()
         }
-        self.naive = {name: own for name, own in means.items() if name not in ("", "with naive2")}
+        self.naive = {
+            name: value for name, value in means.items() if name not in ("", "with naive2")
+        }
         self.compared = len(figures["naive2"]["smape"])
         self.metrics = {
             **means[""],
@@ -247,10 +249,10 @@ class ForecastReport(Report):
         starts = np.flatnonzero(np.r_[True, np.diff(rows[order]) != 0])
         number = np.arange(len(rows)) - np.repeat(starts, np.diff(np.r_[starts, len(rows)]))
         block = np.cumsum(number % per_block == 0) - 1
-        own = figures[""][metric][order]
-        seen = ~np.isnan(own)
+        scores = figures[""][metric][order]
+        seen = ~np.isnan(scores)
         self.weights = np.bincount(block[seen], minlength=block[-1] + 1)
-        sums = np.bincount(block[seen], own[seen], minlength=block[-1] + 1)
+        sums = np.bincount(block[seen], scores[seen], minlength=block[-1] + 1)
         self.scores = np.divide(sums, self.weights, out=np.zeros_like(sums), where=self.weights > 0)
         self.interval = self.interval_over([self])
 
@@ -274,8 +276,8 @@ class ForecastReport(Report):
         m = self.metrics
         rows = [["", *(key.upper() if key != "smape" else "sMAPE %" for key in SHOWN)]]
         shown = {"this model": m, **self.naive}
-        for name, own in sorted(shown.items(), key=lambda each: each[1][self.metric]):
-            rows.append([name, *(f"{own[key]:.4f}" for key in SHOWN)])
+        for name, figure in sorted(shown.items(), key=lambda item: item[1][self.metric]):
+            rows.append([name, *(f"{figure[key]:.4f}" for key in SHOWN)])
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         table = [
             "  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths)))

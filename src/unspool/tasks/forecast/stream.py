@@ -41,9 +41,9 @@ class HistoryStream(Stream):
                 remedy=("continue files, or train without ", Option("known")),
             )
         if field.static:
+            listed = ", ".join(column.name for column in field.static)
             raise ConfigError(
-                "forecasts cannot be made step by step:"
-                f" {', '.join(own.name for own in field.static)} belong to a series as a whole",
+                f"forecasts cannot be made step by step: {listed} belong to a series as a whole",
                 remedy=("continue files, or train without ", Option("static")),
             )
         self.field, self.answer = field, answer
@@ -89,6 +89,6 @@ def joined(one: Recording, other: Recording) -> Recording:
     )
 
 
-def from_step(own: Recording, first: int) -> Recording:
-    times = None if own.times is None else own.times[first:]
-    return Recording(own.values[first:], own.channels, times, own.dated, own.name)
+def from_step(series: Recording, first: int) -> Recording:
+    times = None if series.times is None else series.times[first:]
+    return Recording(series.values[first:], series.channels, times, series.dated, series.name)

@@ -213,11 +213,11 @@ class Forecast(Task):
             return OriginBatches(
                 stretches, **options, size=train.batch, seed=train.seed, most=train.windows
             )
-        found = OriginBatches(stretches, **options, size=512, shuffle=False, stride=stride or 1)
-        if most and found.total > most:
-            stride = -(-found.total // most)
-            found = OriginBatches(stretches, **options, size=512, shuffle=False, stride=stride)
-        return found
+        batches = OriginBatches(stretches, **options, size=512, shuffle=False, stride=stride or 1)
+        if most and batches.total > most:
+            stride = -(-batches.total // most)
+            batches = OriginBatches(stretches, **options, size=512, shuffle=False, stride=stride)
+        return batches
 
     def batches(self, part: Part, *, training: bool) -> OriginBatches:
         return self.windows(part, training=training, most=VALIDATED)
@@ -304,8 +304,8 @@ class Forecast(Task):
     ) -> Iterator[SeriesForecast]:
         options = options or ForecastOptions()
         for some in chunks(items, CHUNK):
-            found = [as_recording(each, f"item {i + 1}") for i, each in enumerate(some)]
-            yield from self.continued(model, found, options)
+            recordings = [as_recording(item, f"item {i + 1}") for i, item in enumerate(some)]
+            yield from self.continued(model, recordings, options)
 
     def continued(
         self, model: nn.Module, past: list[Recording], options: ForecastOptions, first: int = 0
@@ -317,17 +317,17 @@ class Forecast(Task):
         batch = field.collate(stretches, np.arange(len(stretches)))
         with torch.inference_mode():
             forecast = model(Window(*batch[:5]))
-            found = self.intervals(model, batch, forecast, options)
+            intervals = self.intervals(model, batch, forecast, options)
             sampled = self.sampled(model, batch, options) if options.samples else None
-        for i, own in enumerate(past):
+        for i, interval in enumerate(past):
             rows = slice(i * K, (i + 1) * K)
             yield SeriesForecast(
-                own.name,
-                next_steps(own, field, first),
+                interval.name,
+                next_steps(interval, field, first),
                 field.targets,
-                center=found.center[rows].T,
-                low=found.low[rows].T,
-                high=found.high[rows].T,
+                center=intervals.center[rows].T,
+                low=intervals.low[rows].T,
+                high=intervals.high[rows].T,
                 samples=None if sampled is None else sampled[rows].transpose(1, 2, 0),
                 paths=isinstance(model, RecursiveForecaster),
             )
@@ -359,9 +359,9 @@ class Forecast(Task):
         return np.repeat(lengths[:, None], len(self.history.channels), 1)
 
     def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
-        own, stretches = as_recording(raw["history"], "item"), part["history"]
+        series, stretches = as_recording(raw["history"], "item"), part["history"]
         first, end = int(stretches.first[row]), int(stretches.end[row])
-        return spread_examples(self.history, own, first, end)
+        return spread_examples(self.history, series, first, end)
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         if self.at_once:
@@ -385,7 +385,7 @@ class Forecast(Task):
 
     @classmethod
     def load(cls, config: Config, folder: Path) -> Forecast:
-        found = super().load(config, folder)
-        assert isinstance(found, Forecast)
-        found.margins.load(folder, found.history.horizon)
-        return found
+        task = super().load(config, folder)
+        assert isinstance(task, Forecast)
+        task.margins.load(folder, task.history.horizon)
+        return task

@@ -128,7 +128,7 @@ class Handwritten(Answer):
         ]
 
     def to_json(self) -> dict[str, Any]:
-        lines = [[[float(f"{v:.6g}") for v in xy] for xy in own] for own in self.strokes.lines()]
+        lines = [[[float(f"{v:.6g}") for v in xy] for xy in line] for line in self.strokes.lines()]
         return {
             "text": self.text,
             "strokes": lines,

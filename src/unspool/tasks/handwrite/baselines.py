@@ -37,7 +37,7 @@ def fit_baseline(task: Handwrite, parts: Mapping[str, Part]) -> Fitting:
     for prior in PRIORS if valid is not None else (USUAL,):
         set_table(model, counts, prior)
         log.append({"prior": prior, **({} if valid is None else task.validate(model, valid))})
-    best = min(log, key=lambda own: own.get(task.metric.name, 0.0))
+    best = min(log, key=lambda trial: trial.get(task.metric.name, 0.0))
     set_table(model, counts, best["prior"])
     note = f"bigram of {CELLS} x {CELLS} cells, a prior of {best['prior']:g} moves"
     note += "" if valid is None else ", chosen on the validation part"
@@ -85,7 +85,7 @@ def edges_of(x: np.ndarray) -> np.ndarray:
 
 def count(model: Bigram, before: np.ndarray, moves: np.ndarray) -> Tensor:
     """(S + 1, S)"""
-    first, second = (model.cells(torch.from_numpy(own)) for own in (before, moves))
+    first, second = (model.cells(torch.from_numpy(x)) for x in (before, moves))
     inside = second < model.states
     both = first[inside] * model.states + second[inside]
     return torch.bincount(both, minlength=model.table.numel()).view_as(model.table).float()

@@ -141,8 +141,8 @@ class Handwrite(Task):
 
     def __init__(self, config: Config, fields: Fields) -> None:
         super().__init__(config, fields)
-        asked = ' --text "some words"' if self.conditional else ""
-        self.usage = f"unspool generate {{run}}{asked} --out drawing.svg"
+        option = ' --text "some words"' if self.conditional else ""
+        self.usage = f"unspool generate {{run}}{option} --out drawing.svg"
 
     @property
     def strokes(self) -> VectorField:
@@ -180,8 +180,8 @@ class Handwrite(Task):
 
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
-        own = {"transformer": TRANSFORMER, "gaussian": GAUSSIAN, "bigram": BIGRAM}
-        return {**recurrent_models(), **own}
+        presets = {"transformer": TRANSFORMER, "gaussian": GAUSSIAN, "bigram": BIGRAM}
+        return {**recurrent_models(), **presets}
 
     @classmethod
     def check_config(cls, config: Config) -> None:
@@ -316,14 +316,14 @@ class Handwrite(Task):
         assert isinstance(model, PenModel)
         words = options.text or (strokes.text if self.conditional else "")
         text = self.text_ids(words, where) if self.conditional or words else None
-        given = np.zeros((1, 3), np.float32)  # the pen is set down
+        opening = np.zeros((1, 3), np.float32)  # the pen is set down
         if len(strokes):
             self.strokes.refuse(strokes, where)
-            given = strokes.values
+            opening = strokes.values
         watched = record(model, "*.window.window") if text is not None else nullcontext(None)
         with steady(model), watched as trace:
-            written, ended = self._points(model, given, text, options)
-        whole = np.concatenate([given, self.strokes.scaler.unscaled(written)])
+            written, ended = self._points(model, opening, text, options)
+        whole = np.concatenate([opening, self.strokes.scaler.unscaled(written)])
         whole[-1, 2] = 1
         done = self.strokes.source.preparation
         drawing = replace(strokes, values=whole, text=words, prepared=done)
@@ -333,13 +333,13 @@ class Handwrite(Task):
         return Handwritten(drawing, words, len(strokes), options.seed, ended, weights)
 
     def _points(
-        self, model: PenModel, given: np.ndarray, text: WindowText | None, options: Writing
+        self, model: PenModel, opening: np.ndarray, text: WindowText | None, options: Writing
     ) -> tuple[np.ndarray, bool]:
         """(T, 3) points after the given ones, and whether the drawing has ended: the pen is lifted,
         and the model ends it; of a text, it would rather end it than not, and the window has passed
         it. Else it is `length` long."""
         scaler = self.strokes.scaler
-        scaled = (given - scaler.mean) / scaler.std
+        scaled = (opening - scaler.mean) / scaler.std
         generator = torch.Generator().manual_seed(options.seed)
         state, written = model.start(text), list[Tensor]()
         for row in torch.from_numpy(scaled.astype(np.float32)):
@@ -353,8 +353,8 @@ class Handwrite(Task):
             pen, state = model.step(written[-1], state)
             done = bool(move.end) if text is None else likely and model.finished(state)
             ended = bool(move.up) and done
-        found = torch.cat(written).numpy() if written else np.zeros((0, 3), np.float32)
-        return found, ended
+        points = torch.cat(written).numpy() if written else np.zeros((0, 3), np.float32)
+        return points, ended
 
     def example(self, words: list[str]) -> list[Any]:
         """A zigzag as long as the words."""

@@ -53,8 +53,8 @@ class SummarizeReport(Report):
         count: int,
     ) -> None:
         self.summaries, self.references, self.tokens = summaries, references, count
-        self.words = max(1, round(np.mean([len(own[0].split()) for own in references])))
-        documents = [found.text for found in summaries]
+        self.words = max(1, round(np.mean([len(texts[0].split()) for texts in references])))
+        documents = [summary.text for summary in summaries]
         self.each = 100 * rouge([found.translation for found in summaries], references)  # (N, 3)
         self.lead = 100 * rouge(lead(documents, self.words), references)
         self.scores = self.each[:, ROUGE_METRICS.index("rougeL")]
@@ -64,12 +64,15 @@ class SummarizeReport(Report):
         self.interval = self.intervals["rougeL"]
         self.metrics = {
             **dict(zip(ROUGE_METRICS, self.each.mean(0).tolist())),
-            **{f"lead_{name}": own for name, own in zip(ROUGE_METRICS, self.lead.mean(0).tolist())},
+            **{
+                f"lead_{name}": value
+                for name, value in zip(ROUGE_METRICS, self.lead.mean(0).tolist())
+            },
             "loss": summed_loss / count,
             "perplexity": perplexity(summed_loss / count),
         }
-        blank = sum(not any(map(rouge_tokens, own)) for own in references)
-        cut = sum(bool(found.cut) for found in summaries)
+        blank = sum(not any(map(rouge_tokens, text)) for text in references)
+        cut = sum(bool(summary.cut) for summary in summaries)
         if blank:
             self.notes += (
                 f"{blank:,} references have no a-z or 0-9, which is all that ROUGE compares",
@@ -83,11 +86,11 @@ class SummarizeReport(Report):
             "documents": len(self.references),
             "tokens": self.tokens,
             **self.metrics,
-            "intervals": {name: list(own) for name, own in self.intervals.items()},
+            "intervals": {name: list(interval) for name, interval in self.intervals.items()},
             "lead_words": self.words,
             "summaries": [
-                {"text": found.text, "summary": found.translation, "references": list(wanted)}
-                for found, wanted in zip(self.summaries, self.references)
+                {"text": summary.text, "summary": summary.translation, "references": list(wanted)}
+                for summary, wanted in zip(self.summaries, self.references)
             ],
         }
 
@@ -95,15 +98,15 @@ class SummarizeReport(Report):
         several = max(map(len, self.references))
         of = f", up to {several} references each, the best counts" if several > 1 else ""
         figures = self.metrics
-        found = [f"{len(self.references)} documents, {self.tokens} summary tokens{of}"]
+        lines = [f"{len(self.references)} documents, {self.tokens} summary tokens{of}"]
         for name, title in TITLES.items():
             low, high = self.intervals[name]
-            found.append(
+            lines.append(
                 f"{title}      {figures[name]:6.2f}   95 % interval {low:.2f} to {high:.2f}"
                 f" (bootstrap)   lead {figures[f'lead_{name}']:.2f}"
             )
         return [
-            *found,
+            *lines,
             f"lead         the first {self.words} words of a document, as many as references have",
             f"loss         {figures['loss']:6.4f} nats a token, perplexity "
             f"{figures['perplexity']:.2f}",
@@ -164,8 +167,10 @@ class Summarize(Translate):
     def models(cls) -> dict[str, dict[str, Any]]:
         """Without attention there is nothing to copy by."""
         return {
-            name: {**own, "model.copy": False} if own.get("model.attention") == "none" else own
-            for name, own in MODELS.items()
+            name: {**preset, "model.copy": False}
+            if preset.get("model.attention") == "none"
+            else preset
+            for name, preset in MODELS.items()
         }
 
     @classmethod
@@ -178,7 +183,7 @@ class Summarize(Translate):
         return part, [*notes, *longer_summaries(part)]
 
     def judge(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-        means = 100 * rouge(texts, [[own] for own in references]).mean(0)
+        means = 100 * rouge(texts, [[text] for text in references]).mean(0)
         return dict(zip(ROUGE_METRICS, means.tolist()))
 
     def evaluate(
@@ -186,12 +191,12 @@ class Summarize(Translate):
     ) -> SummarizeReport:
         assert isinstance(model, Seq2Seq)
         rows = np.arange(len(part))
-        found, own = self._translate(model, part, rows, options or Decoding())
+        summaries, own = self._translate(model, part, rows, options or Decoding())
         further = further_references(part.plan) if part.plan is not None else []
         references = [
             [text, *(further[row] if further else [])] for text, row in zip(own, part.rows)
         ]
-        return SummarizeReport(found, references, *self._summed_loss(model, part))
+        return SummarizeReport(summaries, references, *self._summed_loss(model, part))
 
 
 def longer_summaries(part: Part) -> list[str]:

@@ -169,7 +169,7 @@ class TaggedSpanReport(TagReport):
             **self.metrics,
         }
         sums = zip(hits.sum(0).tolist(), guessed.sum(0).tolist(), true.sum(0).tolist())
-        scores = {name or "span": span_score(*own) for name, own in zip(marks.names, sums)}
+        scores = {name or "span": span_score(*counts) for name, counts in zip(marks.names, sums)}
         self.table = dict(sorted(scores.items()))
 
     def independent_interval(self, mean: float, weight: float) -> tuple[float, float]:

@@ -35,16 +35,18 @@ class TaggedSeries(Answer):
 
     @property
     def stretches(self) -> list[Stretch]:
-        found, start = [], 0
+        stretches, start = [], 0
         for label, group in groupby(self.labels):
             stop = start + len(list(group))
             p = float(np.mean(self.probabilities[start:stop]))
-            found.append(Stretch(self.steps[start], self.steps[stop - 1], label, p))
+            stretches.append(Stretch(self.steps[start], self.steps[stop - 1], label, p))
             start = stop
-        return found
+        return stretches
 
     def __str__(self) -> str:
-        return ", ".join(f"{own.label} {own.first} to {own.last}" for own in self.stretches)
+        return ", ".join(
+            f"{stretch.label} {stretch.first} to {stretch.last}" for stretch in self.stretches
+        )
 
     def header(self) -> list[str]:
         return ["number", "step", "label", "probability"]

@@ -293,16 +293,16 @@ class Tag(Task):
                 x = batch[self.input]
                 yield Scored(batch.rows, model(*x.inputs), x.lengths)
             return
-        found: list[Any] = [None] * len(windows.origin)
+        scored: list[Any] = [None] * len(windows.origin)
         for batch in batches:
             x = batch[self.input]
             scores = model(*x.inputs).double()
             for row, length, own in zip(batch.rows, x.lengths.tolist(), scores):
-                found[row] = own[:length]
+                scored[row] = own[:length]
         for row, length in enumerate(part[self.input].lengths.tolist()):
             first, stop = np.searchsorted(windows.origin, [row, row + 1])
             merged = merged_steps(
-                found[first:stop], windows.first[first:stop], length, crf=self.uses_crf
+                scored[first:stop], windows.first[first:stop], length, crf=self.uses_crf
             )
             yield Scored(np.array([row]), merged[None], torch.tensor([length]))
 
@@ -316,12 +316,12 @@ class Tag(Task):
         for chunk in chunks(items, CHUNK):
             pairs = [words_of(item, self.tokenizer) for item in chunk]
             sentences = [[word.token for word in words] for _, words in pairs if words]
-            found: Iterator[SentenceTags] = iter(())
+            tagged: Iterator[SentenceTags] = iter(())
             if sentences:
-                found = iter(self.tags(model, Part.of(self.fields, words=sentences)))
+                tagged = iter(self.tags(model, Part.of(self.fields, words=sentences)))
             for text, words in pairs:
-                own = next(found) if words else None
-                yield tagged_text(text, words, own, self.labels, self.marks)
+                tags = next(tagged) if words else None
+                yield tagged_text(text, words, tags, self.labels, self.marks)
 
     def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
         tags, text = part["tags"], row_example(self, raw).text
@@ -336,12 +336,12 @@ class Tag(Task):
         """A label for each step of each series."""
         for chunk in chunks(items, SERIES_CHUNK):
             field = self.input_field
-            for item, own in zip(
+            for item, tags in zip(
                 chunk, self.tags(model, Part.of(self.fields, **{self.input: chunk}))
             ):
-                p = (own.along.before + own.along.after).double().exp().clamp(0, 1)
+                p = (tags.along.before + tags.along.after).double().exp().clamp(0, 1)
                 shown, steps = field.form.shown(item), field.labels(item)
-                yield tagged_series(shown, steps, own.tags, as_array(p), self.labels)
+                yield tagged_series(shown, steps, tags.tags, as_array(p), self.labels)
 
     def streamed(self, new: Any, chunk: Chunk, before: StreamState, scores: Tensor) -> Answer:
         """The tags of the new steps. A span may go on in the next chunk, so words have tags, and
@@ -383,8 +383,8 @@ def merged_steps(scores: Sequence[Tensor], firsts: np.ndarray, length: int, *, c
     of the mean of the probabilities at each step; of a CRF, the mean of the scores."""
     total = scores[0].new_zeros(length, scores[0].shape[1])
     count = scores[0].new_zeros(length, 1)
-    for own, first in zip(scores, firsts.tolist()):
-        total[first : first + len(own)] += own if crf else own.softmax(-1)
-        count[first : first + len(own)] += 1
+    for window, first in zip(scores, firsts.tolist()):
+        total[first : first + len(window)] += window if crf else window.softmax(-1)
+        count[first : first + len(window)] += 1
     mean = total / count
     return mean if crf else mean.clamp(min=1e-12).log()

@@ -69,10 +69,10 @@ class TaggedText(Answer):
         return empty(self.text)
 
     def to_json(self) -> dict[str, Any]:
-        found = {"text": self.text, "words": [word._asdict() for word in self.words]}
+        values = {"text": self.text, "words": [word._asdict() for word in self.words]}
         if self.spans is not None:
-            found["spans"] = [span._asdict() for span in self.spans]
-        return found
+            values["spans"] = [span._asdict() for span in self.spans]
+        return values
 
     def __str__(self) -> str:
         """`[ORG EU] rejects ...`, or `EU/PROPN rejects/VERB ...` where tags mark no spans."""
@@ -93,10 +93,10 @@ class TaggedText(Answer):
     def rows(self, number: int) -> list[list[Any]]:
         """A row a span, or a word where tags mark no spans."""
         if self.spans is None:
-            found = [(w.start, w.end, w.tag, w.probability, w.word) for w in self.words]
+            rows = [(w.start, w.end, w.tag, w.probability, w.word) for w in self.words]
         else:
-            found = [(s.start, s.end, s.label, s.probability, s.text) for s in self.spans]
-        return [[number, i, j, label, f"{p:.6f}", text] for i, j, label, p, text in found]
+            rows = [(s.start, s.end, s.label, s.probability, s.text) for s in self.spans]
+        return [[number, i, j, label, f"{p:.6f}", text] for i, j, label, p, text in rows]
 
 
 def words_of(item: str | Sequence[str], tokenizer: Tokenizer) -> tuple[str, list[TokenSpan]]:
@@ -104,21 +104,21 @@ def words_of(item: str | Sequence[str], tokenizer: Tokenizer) -> tuple[str, list
     if isinstance(item, str):
         assert isinstance(tokenizer, WordTokenizer)
         return item, token_spans(item, split=tokenizer.split)
-    found, start = [], 0
+    words, start = [], 0
     for word in item:
         if not word.strip():
             raise DataError(
                 "a word is empty", got=" ".join(item), remedy="leave it out of the list"
             )
-        found.append(TokenSpan(word, start, start + len(word)))
+        words.append(TokenSpan(word, start, start + len(word)))
         start += len(word) + 1
-    return " ".join(item), found
+    return " ".join(item), words
 
 
 def tagged_text(
     text: str,
     words: list[TokenSpan],
-    found: SentenceTags | None,
+    tags: SentenceTags | None,
     labels: Sequence[str],
     marks: Marks | None,
 ) -> TaggedText:
@@ -126,18 +126,18 @@ def tagged_text(
 
     marks   how the tags mark spans; None: they mark none
     """
-    if found is None:
+    if tags is None:
         return TaggedText(text, [], None if marks is None else [])
-    enter, walk, leave = (part.double().cpu().numpy() for part in found.along)
+    enter, walk, leave = (part.double().cpu().numpy() for part in tags.along)
     probabilities = np.exp(enter + leave).clip(0, 1)
     tagged = [
         TaggedWord(word.start, word.stop, word.token, labels[number], float(p))
-        for word, number, p in zip(words, found.tags, probabilities)
+        for word, number, p in zip(words, tags.tags, probabilities)
     ]
     if marks is None:
         return TaggedText(text, tagged, None)
     spans = []
-    for first, stop, kind in zip(*find_spans(marks.at(found.tags), np.array([0]))):
+    for first, stop, kind in zip(*find_spans(marks.at(tags.tags), np.array([0]))):
         last = stop - 1
         start, end = words[first].start, words[last].stop
         p = np.exp(enter[first] + walk[last] - walk[first] + leave[last]).clip(0, 1)
@@ -151,8 +151,8 @@ def tagged_line(
     """Words and the numbers of their tags as `str` of an answer shows them; without the tags that
     only say that there is none, O or a dash."""
     if marks is None:
-        own = (names[tag] for tag in tags)
-        shown = (f"/{tag}" if tag != "O" and any(map(str.isalnum, tag)) else "" for tag in own)
+        line = (names[tag] for tag in tags)
+        shown = (f"/{tag}" if tag != "O" and any(map(str.isalnum, tag)) else "" for tag in line)
         return " ".join(word + tag for word, tag in zip(words, shown))
     parts, done = [], 0
     for first, stop, kind in zip(*find_spans(marks.at(tags), np.array([0]))):

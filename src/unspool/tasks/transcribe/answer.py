@@ -58,14 +58,14 @@ class Transcribing:
     def described(self, decoder: str) -> str:
         """In words, of a model whose decoder finds the texts."""
         if decoder == "ctc":
-            found = "greedy" if self.greedy else f"prefix beam search of width {self.beam}"
+            search = "greedy" if self.greedy else f"prefix beam search of width {self.beam}"
         else:
-            found = "greedy" if self.beam == 1 else f"beam search of width {self.beam}"
-            found = f"{'attention' if decoder == 'attention' else 'CTC and attention'}, {found}"
+            search = "greedy" if self.beam == 1 else f"beam search of width {self.beam}"
+            search = f"{'attention' if decoder == 'attention' else 'CTC and attention'}, {search}"
         if self.lm is not None:
-            found += f", language model {getattr(self.lm, 'path', '')} with weight"
-            found += f" {self.lm_weight:g}"
-        return found + (f", bonus {self.bonus:g} a token" if self.bonus else "")
+            search += f", language model {getattr(self.lm, 'path', '')} with weight"
+            search += f" {self.lm_weight:g}"
+        return search + (f", bonus {self.bonus:g} a token" if self.bonus else "")
 
 
 GREEDY = Transcribing(beam=1)
@@ -74,26 +74,26 @@ GREEDY = Transcribing(beam=1)
 def chosen_decoder(objective: Objective, options: Transcribing) -> Objective:
     """What finds the texts of a model that was trained with an objective: that, unless the options
     name a half of it."""
-    found = options.decoder or objective
-    if objective not in ("hybrid", found):
+    decoder = options.decoder or objective
+    if objective not in ("hybrid", decoder):
         raise ConfigError(
             f"the model was trained with objective={objective}",
-            got=f"decoder={found}",
+            got=f"decoder={decoder}",
             remedy=("leave it out, or train with ", Setting(objective="hybrid")),
         )
-    if found == "hybrid" and (options.lm is not None or options.bonus):
+    if decoder == "hybrid" and (options.lm is not None or options.bonus):
         raise ConfigError(
             "a language model and a bonus are for the search of CTC, or of attention",
             got="decoder=hybrid",
             remedy=("give ", Option(decoder="ctc"), " or ", Option(decoder="attention"), ", too"),
         )
-    if found == "attention" and options.bonus and options.lm is None:
+    if decoder == "attention" and options.bonus and options.lm is None:
         raise ConfigError(
             "a bonus for each token is for the search of CTC, or for a language model",
             got="decoder=attention",
             remedy=("give ", Option("lm"), ", too, or leave it out"),
         )
-    return found
+    return decoder
 
 
 FILE = "calibration.json"
@@ -138,7 +138,10 @@ class Transcript(Answer):
 
     def lines(self, number: int) -> list[str]:
         if len(self.candidates) > 1:
-            return [f"{number}\t{own.score:.4f}\t{own.text}" for own in self.candidates]
+            return [
+                f"{number}\t{candidate.score:.4f}\t{candidate.text}"
+                for candidate in self.candidates
+            ]
         return [f"{self.text}\t{self.confidence:.4f}\t{self.name}"]
 
     def header(self) -> list[str]:
@@ -146,8 +149,13 @@ class Transcript(Answer):
 
     def rows(self, number: int) -> list[list[Any]]:
         return [
-            [self.name, own.text, f"{self.confidence:.6f}" if not i else "", f"{own.score:.6f}"]
-            for i, own in enumerate(self.candidates)
+            [
+                self.name,
+                candidate.text,
+                f"{self.confidence:.6f}" if not i else "",
+                f"{candidate.score:.6f}",
+            ]
+            for i, candidate in enumerate(self.candidates)
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -155,8 +163,8 @@ class Transcript(Answer):
             "name": self.name,
             "text": self.text,
             "confidence": self.confidence,
-            "tokens": [own._asdict() for own in self.tokens],
-            "candidates": [own._asdict() for own in self.candidates],
+            "tokens": [token._asdict() for token in self.tokens],
+            "candidates": [candidate._asdict() for candidate in self.candidates],
         }
 
 
@@ -184,13 +192,13 @@ class Confidence(NamedTuple):
             return cls()
         stored = read_json(folder / FILE)
         try:
-            found = cls(float(stored["scale"]), float(stored["shift"]), int(stored["tokens"]))
-            fine = bool(np.isfinite(found).all())
+            confidence = cls(float(stored["scale"]), float(stored["shift"]), int(stored["tokens"]))
+            fine = bool(np.isfinite(confidence).all())
         except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError("not how confidences are made", where=folder / FILE, remedy=AGAIN)
-        return found
+        return confidence
 
 
 def fit_confidence(p: np.ndarray, right: np.ndarray, rounds: int = 50) -> Confidence:

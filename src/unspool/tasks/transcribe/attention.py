@@ -100,25 +100,25 @@ class AttentionSearch:
         gives the times of tokens; otherwise a token is where the decoder attends to most."""
         limits = steps.tolist()
         best = self.search(encoded, self.decoding, limits, forbidden=self.forbidden, aligned=True)
-        texts = [list(own[0].tokens) for own in best]
+        texts = [list(hypothesis[0].tokens) for hypothesis in best]
         token_scores = token_log_p(self.decoder, encoded, texts)
         log_p = self.model.log_p(encoded).cpu() if self.model.scores is not None else None
-        found = []
-        for row, own in enumerate(best):
+        results = []
+        for row, hypotheses in enumerate(best):
             own_log_p = None if log_p is None else log_p[row, : limits[row]]
-            kept = [CtcText(list(h.tokens), h.log_probability, h.score) for h in own]
+            kept = [CtcText(list(h.tokens), h.log_probability, h.score) for h in hypotheses]
             if self.fused:
                 kept = self._by_decoder(kept, encoded.select(torch.tensor([row])))
-            spans = token_spans(own[0], own_log_p)
-            found.append(BestTexts(kept, spans, np.exp(token_scores[row])))
-        return found
+            spans = token_spans(hypotheses[0], own_log_p)
+            results.append(BestTexts(kept, spans, np.exp(token_scores[row])))
+        return results
 
     def _by_decoder(self, texts: list[CtcText], encoded: Encoded) -> list[CtcText]:
         """With the log probabilities of the decoder alone, of texts of one row."""
         whole = [[*text.ids, END_ID] for text in texts]
         many = encoded.select(torch.zeros(len(texts), dtype=torch.int64))
-        found = token_log_p(self.decoder, many, whole)
-        return [text._replace(log_p=float(own.sum())) for text, own in zip(texts, found)]
+        log_p = token_log_p(self.decoder, many, whole)
+        return [text._replace(log_p=float(scores.sum())) for text, scores in zip(texts, log_p)]
 
 
 class HybridSearch:
@@ -140,14 +140,14 @@ class HybridSearch:
     def __call__(self, encoded: Encoded, steps: Tensor) -> list[BestTexts]:
         """The best texts of each row of so many steps (B,)."""
         log_p = self.model.log_p(encoded).cpu()
-        found = []
+        results = []
         searched = zip(self.by_decoder(encoded, steps), self.by_ctc(log_p, steps))
         for row, both in enumerate(searched):
             texts = {tuple(text.ids) for own in both for text in own.texts}
             candidates = [list(ids) for ids in sorted(texts)]
-            own = encoded.select(torch.full((len(candidates),), row))
-            found.append(self._ranked(candidates, own, log_p[row, : int(steps[row])]))
-        return found
+            memory = encoded.select(torch.full((len(candidates),), row))
+            results.append(self._ranked(candidates, memory, log_p[row, : int(steps[row])]))
+        return results
 
     def _ranked(self, candidates: list[list[int]], encoded: Encoded, log_p: Tensor) -> BestTexts:
         """`encoded` has a row for each of the candidates; log_p (T, V)"""
@@ -156,7 +156,7 @@ class HybridSearch:
         many = log_p.expand(len(candidates), -1, -1)
         by_ctc = -ctc_losses(many, torch.full_like(size, len(log_p)), padded.long(), size).double()
         tokens = token_log_p(self.decoder, encoded, [[*ids, END_ID] for ids in candidates])
-        by_decoder = torch.tensor([float(own.sum()) for own in tokens])
+        by_decoder = torch.tensor([float(token.sum()) for token in tokens])
         scores = self.weight * by_ctc + (1 - self.weight) * by_decoder
         order = scores.sort(descending=True, stable=True).indices.tolist()[: self.options.nbest]
         texts = [CtcText(candidates[i], float(by_ctc[i]), float(scores[i])) for i in order]
@@ -164,30 +164,30 @@ class HybridSearch:
         return BestTexts(texts, spans, np.exp(tokens[order[0]][:-1]))
 
 
-def token_spans(found: Hypothesis, log_p: Tensor | None) -> list[StepSpan]:
+def token_spans(hypothesis: Hypothesis, log_p: Tensor | None) -> list[StepSpan]:
     """The steps of each token: by CTC (T, V), where there is one and as many steps as the text
     needs, otherwise the step that the decoder attends to most."""
-    ids = list(found.tokens)
+    ids = list(hypothesis.tokens)
     if not ids:
         return []
     size = torch.tensor([len(ids)])
     if log_p is not None and int(steps_needed(torch.tensor([ids]), size)) <= len(log_p):
         return aligned(log_p, ids)[0]
-    if found.alignment is None:
+    if hypothesis.alignment is None:
         return [StepSpan(0, 1)] * len(ids)
-    return [StepSpan(step, step + 1) for step in found.alignment.argmax(1).tolist()]
+    return [StepSpan(step, step + 1) for step in hypothesis.alignment.argmax(1).tolist()]
 
 
 def token_log_p(decoder: Decoder, encoded: Encoded, texts: list[list[int]]) -> list[np.ndarray]:
     """The log probability of each token of each text, given those before it."""
     device = encoded.outputs.device
     ids = [torch.tensor([BEGIN_ID, *text], device=device) for text in texts]
-    lengths = torch.tensor([len(own) for own in ids])
+    lengths = torch.tensor([len(row) for row in ids])
     logits = decoder.output(
         decoder.vectors(pad_sequence(ids, batch_first=True), encoded, lengths=lengths)
     )
-    found = logits.double().log_softmax(-1).cpu()
-    return [own[torch.arange(len(text)), text].numpy() for own, text in zip(found, texts)]
+    log_p = logits.double().log_softmax(-1).cpu()
+    return [row[torch.arange(len(text)), text].numpy() for row, text in zip(log_p, texts)]
 
 
 def attention_loss(

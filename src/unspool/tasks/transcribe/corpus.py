@@ -23,12 +23,12 @@ def leave_out_long_texts(corpus: Corpus, *, stride: int) -> None:
     read, text = corpus.fields
     for name, part in corpus.parts.items():
         needed = needed_steps(part, text)
-        there = -(-part[read].lengths.astype(np.int64) // stride)
-        short = np.flatnonzero(needed > there)
+        available = -(-part[read].lengths.astype(np.int64) // stride)
+        short = np.flatnonzero(needed > available)
         if not len(short):
             continue
         listed = ", ".join(
-            f"{part.where(int(row))} ({needed[row]:,} steps for {there[row]:,})"
+            f"{part.where(int(row))} ({needed[row]:,} steps for {available[row]:,})"
             for row in short[:NAMED]
         )
         more = f" and {len(short) - NAMED:,} more" if len(short) > NAMED else ""
@@ -39,11 +39,11 @@ def leave_out_long_texts(corpus: Corpus, *, stride: int) -> None:
             raise DataError(
                 "every text is longer than the steps of its recording",
                 where=part.where(int(short[0])),
-                got=f"{needed[short[0]]:,} tokens and blanks, {there[short[0]]:,} steps",
+                got=f"{needed[short[0]]:,} tokens and blanks, {available[short[0]]:,} steps",
                 remedy="set a smaller patch or hop, or look whether texts and recordings"
                 " belong together",
             )
-        corpus.parts[name] = part.select(np.flatnonzero(needed <= there))
+        corpus.parts[name] = part.select(np.flatnonzero(needed <= available))
         corpus.notes.append(
             f"{len(short):,} recordings left out of training, as their texts are longer than"
             f" their steps ({Setting('patch')} or hop= for more): {listed}{more}"
@@ -57,7 +57,7 @@ def refuse_unknown(part: Part, text: str, tokenizer: Tokenizer) -> None:
         return
     row = int(np.argmax(counts > 0))
     (written,) = part.raw(np.array([row]), (text,))[0]
-    new = next(own for own in tokenizer.pieces(written) if own not in tokenizer.vocab.index)
+    new = next(piece for piece in tokenizer.pieces(written) if piece not in tokenizer.vocab.index)
     raise DataError(
         f"{int((counts > 0).sum()):,} texts hold what the model to start from cannot write",
         where=part.where(row),
@@ -68,12 +68,12 @@ def refuse_unknown(part: Part, text: str, tokenizer: Tokenizer) -> None:
 
 def needed_steps(part: Part, text: str) -> np.ndarray:
     """(N,) the fewest steps that the text of each row takes."""
-    found = np.zeros(len(part), dtype=np.int64)
+    needed = np.zeros(len(part), dtype=np.int64)
     for start in range(0, len(part), 1024):
         rows = np.arange(start, min(len(part), start + 1024))
         batch = part.fields[text].collate(part[text], rows)
-        found[rows] = steps_needed(*ctc_targets(part.fields, batch)).numpy()
-    return found
+        needed[rows] = steps_needed(*ctc_targets(part.fields, batch)).numpy()
+    return needed
 
 
 def ctc_targets(fields: Fields, text: TokenBatch) -> tuple[Tensor, Tensor]:

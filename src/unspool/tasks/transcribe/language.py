@@ -35,17 +35,18 @@ class LanguageScores:
                 got=f"a {task.name} model",
                 remedy="train one on texts like those that are spoken",
             )
-        own: Tokenizer = task.tokenizer
-        if own.kind != tokens.kind:
+        tokenizer: Tokenizer = task.tokenizer
+        if tokenizer.kind != tokens.kind:
             raise ConfigError(
-                f"the language model writes by {own.kind}, and the transcriber by {tokens.kind}",
+                f"the language model writes by {tokenizer.kind},"
+                f" and the transcriber by {tokens.kind}",
                 where=getattr(run, "path", None),
                 remedy=("train one with ", Setting(kind=tokens.kind)),
             )
         self.model = model.eval()
-        index, first = own.vocab.index, len(tokens.vocab.specials)
+        index, first = tokenizer.vocab.index, len(tokens.vocab.specials)
         names = [tokens.vocab[i] for i in range(len(tokens))]
-        folded = own.normalizer
+        folded = tokenizer.normalizer
         self.ids = torch.tensor(
             [
                 index.get(folded(name), UNK_ID) if i >= first else UNK_ID
@@ -107,11 +108,11 @@ class LanguageScores:
     def read(self, texts: list[list[int]]) -> Tensor:
         """(n, V') what comes after each text, of which as much as the model sees is read."""
         longest = getattr(self.model, "length", 0)
-        cut = [own[-longest:] if longest else own for own in texts]
+        cut = [text[-longest:] if longest else text for text in texts]
         size = max(map(len, cut))
         ids = torch.tensor([own + [0] * (size - len(own)) for own in cut])
         logits = self.model(ids).logits  # each token sees those before it alone
-        last = torch.tensor([len(own) - 1 for own in cut])
+        last = torch.tensor([len(text) - 1 for text in cut])
         return logits[torch.arange(len(cut)), last].double().log_softmax(-1)
 
     def end(self) -> Tensor:
@@ -122,8 +123,11 @@ def with_rows(state: Any, new: Any, rows: Tensor) -> Any:
     """The state with some rows replaced."""
     return tuple(
         tuple(
-            tuple(own.index_copy(0, rows, other.to(own.dtype)) for own, other in zip(cell, others))
-            for cell, others in zip(layer, new_layer)
+            tuple(
+                parts.index_copy(0, rows, other.to(parts.dtype))
+                for parts, other in zip(cell, new_cell)
+            )
+            for cell, new_cell in zip(layer, new_layer)
         )
         for layer, new_layer in zip(state, new)
     )

@@ -25,41 +25,41 @@ class Edit(NamedTuple):
         return bool(self.true == self.found)
 
 
-def distances(truth: np.ndarray, found: np.ndarray) -> np.ndarray:
+def distances(truth: np.ndarray, guess: np.ndarray) -> np.ndarray:
     """(n + 1, m + 1) the edits that make the first j of what was found of the first i of the truth.
 
     d_ij = min(d_{i-1,j} + 1, d_{i-1,j-1} + [t_i ≠ f_j], d_{i,j-1} + 1); along a row the last term
     is a running minimum of the others, less their column.
     """
-    n, m = len(truth), len(found)
+    n, m = len(truth), len(guess)
     column = np.arange(m + 1)
     table = np.empty((n + 1, m + 1), dtype=np.int64)
     table[0] = column
     for i in range(1, n + 1):
         above = table[i - 1]
         row = above + 1
-        row[1:] = np.minimum(row[1:], above[:-1] + (found != truth[i - 1]))
+        row[1:] = np.minimum(row[1:], above[:-1] + (guess != truth[i - 1]))
         table[i] = np.minimum.accumulate(row - column) + column
     return table
 
 
-def edits(truth: Sequence[Any], found: Sequence[Any]) -> list[Edit]:
+def edits(truth: Sequence[Any], guess: Sequence[Any]) -> list[Edit]:
     """The alignment of two sequences with the fewest errors; of equals, a substitution before a
     deletion before an insertion, from the end on."""
-    names = {own: i for i, own in enumerate(dict.fromkeys([*truth, *found]))}
-    a, b = (np.array([names[own] for own in each], dtype=np.int64) for each in (truth, found))
+    names = {token: i for i, token in enumerate(dict.fromkeys([*truth, *guess]))}
+    a, b = (np.array([names[own] for own in tokens], dtype=np.int64) for tokens in (truth, guess))
     table = distances(a, b)
     i, j = len(a), len(b)
     path = []
     while i or j:
         if i and j and table[i, j] == table[i - 1, j - 1] + (a[i - 1] != b[j - 1]):
-            path.append(Edit(truth[i - 1], found[j - 1]))
+            path.append(Edit(truth[i - 1], guess[j - 1]))
             i, j = i - 1, j - 1
         elif i and table[i, j] == table[i - 1, j] + 1:
             path.append(Edit(truth[i - 1], None))
             i -= 1
         else:
-            path.append(Edit(None, found[j - 1]))
+            path.append(Edit(None, guess[j - 1]))
             j -= 1
     path.reverse()
     return path
@@ -79,7 +79,7 @@ class Counts(NamedTuple):
 
 
 def counted(path: Sequence[Edit]) -> Counts:
-    deletions = sum(own.found is None for own in path)
+    deletions = sum(step.found is None for step in path)
     insertions = sum(own.true is None for own in path)
     wrong = sum(not own.right for own in path)
     return Counts(wrong - deletions - insertions, deletions, insertions, len(path) - insertions)
@@ -100,12 +100,12 @@ class ErrorRate:
     """Errors of N texts over what they should have, with a bootstrap interval over the texts."""
 
     def __init__(self, counts: Sequence[Counts]) -> None:
-        self.errors = np.array([own.errors for own in counts], dtype=float)
+        self.errors = np.array([count.errors for count in counts], dtype=float)
         self.sizes = np.array([own.size for own in counts], dtype=float)
         self.value = float(self.errors.sum() / max(1.0, self.sizes.sum()))
         self.interval = bootstrap_ratio(self.errors[:, None], self.sizes[:, None])
         kinds = ("substitutions", "deletions", "insertions")
-        self.kinds = {kind: sum(getattr(own, kind) for own in counts) for kind in kinds}
+        self.kinds = {kind: sum(getattr(count, kind) for count in counts) for kind in kinds}
 
     def line(self, name: str, noun: str) -> str:
         low, high = (100 * end for end in self.interval)
@@ -122,7 +122,7 @@ class TranscribeReport(Report):
     def __init__(
         self,
         names: Sequence[str],
-        found: Sequence[str],
+        guess: Sequence[str],
         truth: Sequence[str],
         *,
         loss: float,
@@ -132,8 +132,8 @@ class TranscribeReport(Report):
         search: str,
     ) -> None:
         self.names, self.search, self.calibrated = names, search, calibrated
-        self.found, self.truth = [list(map(plain_text, each)) for each in (found, truth)]
-        paths = [edits(true, own) for true, own in zip(self.truth, self.found)]
+        self.found, self.truth = [list(map(plain_text, texts)) for texts in (guess, truth)]
+        paths = [edits(true, pair) for true, pair in zip(self.truth, self.found)]
         self.characters = ErrorRate([counted(path) for path in paths])
         self.words = ErrorRate(
             [counted(edits(true.split(), own.split())) for true, own in zip(self.truth, self.found)]
@@ -145,7 +145,7 @@ class TranscribeReport(Report):
         self.scores = self.characters.errors / np.maximum(sizes, 1)
         self.weights = np.maximum(sizes, 1)
         self.interval = self.characters.interval
-        exact = [true == own for true, own in zip(self.truth, self.found)]
+        exact = [true == pair for true, pair in zip(self.truth, self.found)]
         self.ece = calibration_error(confidence, right) if len(right) else 0.0
         self.tokens, self.share = len(right), float(right.mean()) if len(right) else 0.0
         self.metrics = {
@@ -168,12 +168,12 @@ class TranscribeReport(Report):
             "confidence_ece": self.ece,
             "confidence_calibrated": self.calibrated,
             "confusions": [
-                {"true": true, "found": found, "count": many}
-                for (true, found), many in self.confusions
+                {"true": true, "found": pair, "count": many}
+                for (true, pair), many in self.confusions
             ],
             "transcripts": [
-                {"name": name, "text": own, "reference": true}
-                for name, own, true in zip(self.names, self.found, self.truth)
+                {"name": name, "text": row, "reference": true}
+                for name, row, true in zip(self.names, self.found, self.truth)
             ],
         }
 
@@ -192,8 +192,8 @@ class TranscribeReport(Report):
         if self.confusions:
             lines += ["", "most common errors", "true  found  count"]
             lines += [
-                f"{sign(true):<4}  {sign(own):<5}  {many:5}"
-                for (true, own), many in self.confusions[:SHOWN]
+                f"{sign(true):<4}  {sign(confusion):<5}  {many:5}"
+                for (true, confusion), many in self.confusions[:SHOWN]
             ]
         return lines
 

@@ -63,8 +63,8 @@ class CtcSearch:
                 bonus=options.bonus,
             )
         return [
-            BestTexts(best, *aligned(own[:count], best[0].ids))
-            for own, count, best in zip(log_p, steps.tolist(), texts)
+            BestTexts(best, *aligned(row[:count], best[0].ids))
+            for row, count, best in zip(log_p, steps.tolist(), texts)
         ]
 
     def _segments(self, log_p: Tensor) -> BestTexts:
@@ -78,12 +78,12 @@ class CtcSearch:
             some = pieces[start : start + TOGETHER]
             sizes = torch.tensor([len(own) for own in some])
             batch = torch.nn.utils.rnn.pad_sequence(some, batch_first=True)
-            for at, own in enumerate(self._search(batch, sizes, one), start):
+            for at, segment in enumerate(self._search(batch, sizes, one), start):
                 first = ends[at - 1] if at else 0
-                ids += own.texts[0].ids
-                spans += [StepSpan(a + first, b + first) for a, b in own.spans]
-                p.append(own.p)
-                scores += [own.texts[0].log_p, own.texts[0].score]
+                ids += segment.texts[0].ids
+                spans += [StepSpan(a + first, b + first) for a, b in segment.spans]
+                p.append(segment.p)
+                scores += [segment.texts[0].log_p, segment.texts[0].score]
         return BestTexts([CtcText(ids, *scores.tolist())], spans, np.concatenate(p))
 
 
@@ -115,13 +115,13 @@ def quiet_steps(log_p: Tensor, size: int) -> list[int]:
 
 
 def judged(
-    found: Sequence[BestTexts], truth: Sequence[str], tokenizer: Tokenizer
+    results: Sequence[BestTexts], truth: Sequence[str], tokenizer: Tokenizer
 ) -> tuple[np.ndarray, np.ndarray]:
     """The probability of each written token, and whether it is right."""
     p, right = [], list[bool]()
-    for own, text in zip(found, truth):
-        shown = tokenizer.shown(own.texts[0].ids)
+    for result, text in zip(results, truth):
+        shown = tokenizer.shown(result.texts[0].ids)
         path = edits(tokenizer.pieces(text), shown)
         right += [edit.right for edit in path if edit.found is not None]
-        p.append(own.p)
+        p.append(result.p)
     return np.concatenate([*p, np.empty(0)]), np.array(right, dtype=bool)

@@ -52,10 +52,10 @@ class TranscriptPart(Answer):
         return ["text", "start", "end", "confidence"]
 
     def rows(self, number: int) -> list[list[Any]]:
-        return [[own.text, own.start, own.end, own.confidence] for own in self.tokens]
+        return [[token.text, token.start, token.end, token.confidence] for token in self.tokens]
 
     def to_json(self) -> dict[str, Any]:
-        return {"text": self.text, "tokens": [own._asdict() for own in self.tokens]}
+        return {"text": self.text, "tokens": [token._asdict() for token in self.tokens]}
 
 
 class LastToken(NamedTuple):
@@ -116,14 +116,14 @@ class TranscribeStream(Stream):
     def push(self, new: Any) -> TranscriptPart:
         state: TranscriptState = self.state
         chunk = self.task.input_field.chunk(new, state.before, state.frames)
-        found, self.state = self._read(state, chunk, end=False)
-        return found
+        answer, self.state = self._read(state, chunk, end=False)
+        return answer
 
     def finish(self) -> TranscriptPart:
         state: TranscriptState = self.state
         chunk = self.task.input_field.last_chunk(state.before, state.frames)
-        found, self.state = self._read(state, chunk, end=True)
-        return found
+        answer, self.state = self._read(state, chunk, end=True)
+        return answer
 
     def _read(
         self, state: TranscriptState, chunk: Chunk, *, end: bool
@@ -131,8 +131,8 @@ class TranscribeStream(Stream):
         x = state.waiting
         if chunk.steps:
             x = chunk.inputs[0] if x is None else torch.cat([x, chunk.inputs[0]], 1)
-        there = 0 if x is None else x.shape[1]
-        whole = there if end else there // self.model.patch * self.model.patch
+        frames = 0 if x is None else x.shape[1]
+        whole = frames if end else frames // self.model.patch * self.model.patch
         log_p, carried = None, state.carried
         if x is not None and whole:
             with torch.inference_mode(), packed_steps(self.packed):
@@ -145,7 +145,7 @@ class TranscribeStream(Stream):
         return part, TranscriptState(
             state.frames + chunk.steps,
             chunk.before,
-            None if x is None or whole == there else x[:, whole:],
+            None if x is None or whole == frames else x[:, whole:],
             carried,
             state.steps + (0 if log_p is None else log_p.shape[1]),
             last,
@@ -157,9 +157,9 @@ class TranscribeStream(Stream):
     ) -> tuple[list[tuple[LastToken, int]], LastToken]:
         """The tokens that end in the new steps (1, T, V), each with the step behind it, and the
         token of the last."""
-        found, last = list[tuple[LastToken, int]](), state.last
+        tokens, last = list[tuple[LastToken, int]](), state.last
         if log_p is None:
-            return found, last
+            return tokens, last
         masked = log_p[0].clone()
         masked[:, self.forbidden] = -torch.inf
         best = masked.max(1)
@@ -169,9 +169,9 @@ class TranscribeStream(Stream):
                 last = last._replace(p=last.p + own)
                 continue
             if last.id != BLANK:
-                found.append((last, step))
+                tokens.append((last, step))
             last = LastToken(id, step, own)
-        return found, last
+        return tokens, last
 
     def _part(
         self,
@@ -182,13 +182,13 @@ class TranscribeStream(Stream):
         second = self.task.input_field.source.duration * self.model.patch
         growing = GrowingText(tokenizer, shown[0])
         growing.waiting = list(shown[1])
-        text = "".join(growing.add(own.id) for own, _ in ended)
+        text = "".join(growing.add(token.id) for token, _ in ended)
         p = np.array([own.p / (end - own.start) for own, end in ended])
         tokens = [
             TranscriptToken(
-                tokenizer.decode([own.id]), own.start * second, end * second, float(sure)
+                tokenizer.decode([token.id]), token.start * second, end * second, float(sure)
             )
-            for (own, end), sure in zip(ended, self.task.confidence(p))
+            for (token, end), sure in zip(ended, self.task.confidence(p))
         ]
         part = TranscriptPart(text, tokens)
         return part, (tuple(growing.before), tuple(growing.waiting))

@@ -142,8 +142,8 @@ class Transcribe(Task):
         cls, settings: Mapping[str, Any], plan: Plan | None = None
     ) -> dict[str, Any]:
         name = settings.get("data.input", settings.get("input", "auto"))
-        found = {} if name in ("auto", "text") else recommended_settings(settings, plan)
-        kept = {key: value for key, value in found.items() if key not in cls.defaults}
+        defaults = {} if name in ("auto", "text") else recommended_settings(settings, plan)
+        kept = {key: value for key, value in defaults.items() if key not in cls.defaults}
         if name == "image":
             kept.pop("model.positions", None)  # of images of one size; lines have any width
             return {**kept, "model.patch": 1, "data.reading": "cnn_columns"}
@@ -267,11 +267,11 @@ class Transcribe(Task):
         self, model: nn.Module, part: Part, options: Transcribing | None = None
     ) -> TranscribeReport:
         options = options or Transcribing()
-        found, loss = self.transcribed(model, part, options)
+        results, loss = self.transcribed(model, part, options)
         tokenizer = self.target_tokenizer
         truth = self.truth(part)
-        texts = [tokenizer.decode(own.texts[0].ids) for own in found]
-        p, right = judged(found, truth, tokenizer)
+        texts = [tokenizer.decode(result.texts[0].ids) for result in results]
+        p, right = judged(results, truth, tokenizer)
         return TranscribeReport(
             [Path(part.where(row)).name for row in range(len(part))],
             texts,
@@ -292,12 +292,12 @@ class Transcribe(Task):
     def calibrate(self, model: nn.Module, part: Part | None) -> list[str]:
         if part is None or not len(part):
             return ["confidences are the network's own: nothing was held out to calibrate them on"]
-        found, _ = self.transcribed(model, part, Transcribing())
-        p, right = judged(found, self.truth(part), self.target_tokenizer)
+        results, _ = self.transcribed(model, part, Transcribing())
+        p, right = judged(results, self.truth(part), self.target_tokenizer)
         if not len(p):
             return ["confidences are the network's own: no token was written to calibrate them on"]
         self.confidence = fit_confidence(p, right)
-        before, after = (calibration_error(own, right) for own in (p, self.confidence(p)))
+        before, after = (calibration_error(x, right) for x in (p, self.confidence(p)))
         return [
             f"confidence calibrated on {len(p):,} tokens of the validation part,"
             f" {int((~right).sum()):,} of them wrong: ECE {before:.4f} -> {after:.4f}"
@@ -317,12 +317,12 @@ class Transcribe(Task):
     def _by_ctc(
         self, model: Transcriber, part: Part, options: Transcribing
     ) -> tuple[list[BestTexts], float]:
-        found: list[Any] = [None] * len(part)
+        results: list[Any] = [None] * len(part)
         summed_loss, tokens = 0.0, 0
         search = CtcSearch(self.target_tokenizer, options)
         for rows, log_p, steps in ctc_log_p(self, model, part):
-            for row, own in zip(rows, search(log_p, steps)):
-                found[row] = own
+            for row, result in zip(rows, search(log_p, steps)):
+                results[row] = result
             if "text" in part:
                 text = self.fields["text"].collate(part["text"], rows)
                 ids, lengths = ctc_targets(self.fields, text)
@@ -330,14 +330,14 @@ class Transcribe(Task):
                 fits = torch.isfinite(losses)
                 summed_loss += float(losses[fits].double().sum())
                 tokens += int(lengths[fits].sum())
-        return found, summed_loss / max(1, tokens)
+        return results, summed_loss / max(1, tokens)
 
     def _by_attention(
         self, model: Transcriber, part: Part, options: Transcribing
     ) -> tuple[list[BestTexts], float]:
         """By a decoder alone, or by CTC and the decoder; recordings are read as wholes, however
         long."""
-        found: list[Any] = [None] * len(part)
+        results: list[Any] = [None] * len(part)
         summed_loss, tokens = 0.0, 0
         settings, tokenizer = self.config.model, self.target_tokenizer
         search: AttentionSearch | HybridSearch = AttentionSearch(model, tokenizer, options)
@@ -346,13 +346,13 @@ class Transcribe(Task):
         for batch in walk(self.batches(part, training=False), model):
             x = batch[self.input]
             encoded, steps = model.encode(*x.inputs), model.steps(x.lengths)
-            for row, own in zip(batch.rows, search(encoded, steps)):
-                found[row] = own
+            for row, result in zip(batch.rows, search(encoded, steps)):
+                results[row] = result
             if "text" in part:
                 total, count = self.total_loss(model, encoded, steps, batch["text"])
                 if torch.isfinite(total):  # every text fits into its steps, which CTC asks for
                     summed_loss, tokens = summed_loss + float(total), tokens + count
-        return found, summed_loss / max(1, tokens)
+        return results, summed_loss / max(1, tokens)
 
     def predict(
         self, model: nn.Module, items: Iterable[Any], options: Transcribing | None = None
@@ -360,22 +360,24 @@ class Transcribe(Task):
         options, field = options or Transcribing(), self.input_field
         for names, recordings in named_recordings(field, items, most=BATCH_STEPS):
             part = Part.of(self.fields, **{field.name: recordings})
-            found, _ = self.transcribed(model, part, options)
-            for name, own in zip(names, found):
-                yield self.answered(name, own)
+            results, _ = self.transcribed(model, part, options)
+            for name, result in zip(names, results):
+                yield self.answered(name, result)
 
-    def answered(self, name: str, found: BestTexts) -> Transcript:
+    def answered(self, name: str, result: BestTexts) -> Transcript:
         tokenizer = self.target_tokenizer
         field = self.input_field
         second = field.source.duration * self.config.model.patch * field.source.stride
-        sure = self.confidence(found.p)
+        sure = self.confidence(result.p)
         tokens = [
             TranscriptToken(
                 tokenizer.decode([token]), span.start * second, span.end * second, float(p)
             )
-            for token, span, p in zip(found.texts[0].ids, found.spans, sure)
+            for token, span, p in zip(result.texts[0].ids, result.spans, sure)
         ]
-        texts = [TranscriptCandidate(tokenizer.decode(own.ids), own.score) for own in found.texts]
+        texts = [
+            TranscriptCandidate(tokenizer.decode(text.ids), text.score) for text in result.texts
+        ]
         mean = float(sure.mean()) if len(sure) else 0.0
         return Transcript(name, texts[0].text, mean, tokens, texts)
 
@@ -393,7 +395,7 @@ class Transcribe(Task):
 
     @classmethod
     def load(cls, config: Config, folder: Path) -> Transcribe:
-        found = super().load(config, folder)
-        assert isinstance(found, Transcribe)
-        found.confidence = Confidence.load(folder)
-        return found
+        task = super().load(config, folder)
+        assert isinstance(task, Transcribe)
+        task.confidence = Confidence.load(folder)
+        return task

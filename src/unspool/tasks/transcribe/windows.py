@@ -30,9 +30,9 @@ class Overlapping(NamedTuple):
 
     def of(self, row: int) -> Overlapping:
         """Those of one recording, as windows of recording 0."""
-        own = self.windows.origin == row
-        windows = Windows(*(each[own] for each in self.windows))
-        return Overlapping(windows._replace(origin=windows.origin * 0), self.kept[own])
+        rows = self.windows.origin == row
+        windows = Windows(*(column[rows] for column in self.windows))
+        return Overlapping(windows._replace(origin=windows.origin * 0), self.kept[rows])
 
 
 def overlapping(lengths: np.ndarray, window: int, patch: int) -> Overlapping:
@@ -55,7 +55,7 @@ def overlapping(lengths: np.ndarray, window: int, patch: int) -> Overlapping:
                 break
             start = stop - 2 * margin
     return Overlapping(
-        Windows(*(np.array(each, dtype=np.int64) for each in (origin, first, sizes))),
+        Windows(*(np.array(column, dtype=np.int64) for column in (origin, first, sizes))),
         np.array(kept, dtype=np.int64).reshape(-1, 2),
     )
 
@@ -92,21 +92,21 @@ def ctc_log_p(task: Task, model: Transcriber, part: Part) -> Iterator[CtcScores]
 
 def in_chunks(task: Task, model: Transcriber, part: Part) -> list[Tensor]:
     """log p (t, V) of the one row of a part, chunk after chunk: the state is carried."""
-    size, found, carried = WINDOW // model.stride * model.stride, [], None
+    size, parts, carried = WINDOW // model.stride * model.stride, [], None
     values = part.collate(np.array([0]))[task.input].values.to(device_of(model))
     for chunk in values.split(max(model.stride, size), 1):
         log_p, carried = model.extend(carried, chunk, torch.tensor([chunk.shape[1]]))
-        found.append(log_p[0].cpu())
-    return found
+        parts.append(log_p[0].cpu())
+    return parts
 
 
 def in_windows(task: Task, model: Transcriber, part: Part, cuts: Overlapping) -> list[Tensor]:
     """log p (t, V) of the one row of a part, window after window, without their margins."""
-    found: list[Any] = [None] * len(cuts.kept)
+    parts: list[Any] = [None] * len(cuts.kept)
     windowed = part.in_windows(cuts.windows)
     for batch in walk(task.batches(windowed, training=False), model):
         log_p = model.log_p(model.encode(*batch[task.input].inputs)).cpu()
         for i, at in enumerate(batch.rows.tolist()):
             first, stop = cuts.kept[at].tolist()
-            found[at] = log_p[i, first:stop].clone()
-    return found
+            parts[at] = log_p[i, first:stop].clone()
+    return parts

@@ -118,8 +118,8 @@ class Translation(Answer):
 
     def rows(self, number: int) -> list[list[Any]]:
         return [
-            [number, f"{each.score:.4f}", one_line(each.translation), self.text]
-            for each in self.nbest
+            [number, f"{candidate.score:.4f}", one_line(candidate.translation), self.text]
+            for candidate in self.nbest
         ]
 
     @property
@@ -127,7 +127,7 @@ class Translation(Answer):
         return "longer than the model reads, and cut" if self.cut else empty(self.text)
 
     def to_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        values: dict[str, Any] = {
             "text": self.text,
             self.noun: self.translation,
             "score": self.score,
@@ -139,13 +139,13 @@ class Translation(Answer):
             "tokens": self.tokens,
         }
         if self.alignment is not None:
-            found["alignment"] = np.round(self.alignment.astype(float), 4).tolist()
+            values["alignment"] = np.round(self.alignment.astype(float), 4).tolist()
         if self.copied is not None:
-            found["copied"] = [
+            values["copied"] = [
                 {"p_gen": round(p_gen, 4), "copied": round(copied, 4), "position": position}
                 for p_gen, copied, position in self.copied
             ]
-        return found
+        return values
 
 
 class Translator:
@@ -178,7 +178,7 @@ class Translator:
     def __call__(self, texts: Sequence[str], decoding: Decoding) -> list[Translation]:
         """In the order of the texts; batching changes no answer, except of sampling."""
         numbers = [i for i, text in enumerate(texts) if text.strip()]
-        found = {
+        answers = {
             i: self.answer(text, "", 0.0, [Candidate("", 0.0, 0.0)], [END], [])
             for i, text in enumerate(texts)
             if not text.strip()
@@ -188,8 +188,8 @@ class Translator:
             part = Part.of({name: self.field}, **{name: [texts[i] for i in numbers]})
             for row, hypotheses in self.search(part, decoding):
                 i = numbers[row]
-                found[i] = self._present(texts[i], part[name], row, hypotheses, decoding)
-        return [found[i] for i in range(len(texts))]
+                answers[i] = self._present(texts[i], part[name], row, hypotheses, decoding)
+        return [answers[i] for i in range(len(texts))]
 
     def search(self, part: Part, decoding: Decoding) -> Iterator[tuple[int, list[Hypothesis]]]:
         """The row of each source, in some order, with its hypotheses, best first."""
@@ -261,11 +261,11 @@ class Translator:
 
     def _read(self, ids: list[int], pieces: list[str]) -> list[str]:
         """The tokens of a source; a model that copies knows the words that are unknown."""
-        found, first = self.source.shown(ids), len(self.field.frame.before)
+        sources, first = self.source.shown(ids), len(self.field.frame.before)
         if self.copies and not isinstance(self.source, SubwordTokenizer):
             inside = pieces[: len(ids) - self.field.frame.size]
-            found[first : first + len(inside)] = inside
-        return found
+            sources[first : first + len(inside)] = inside
+        return sources
 
     def copied(
         self, source: np.ndarray, copies: np.ndarray, tokens: Sequence[int]
@@ -280,15 +280,15 @@ class Translator:
             inputs = torch.tensor([[BEGIN_ID, *tokens]])
             h, alignment = decoder.read(inputs, encoded)
             assert alignment is not None
-            found = copy_shares(
+            shares = copy_shares(
                 decoder.output, h[0, :-1], alignment[0, :-1], numbered.ids[0], written
             )
-        rows = zip(found.gate.tolist(), found.copied.tolist(), found.position.tolist())
+        rows = zip(shares.gate.tolist(), shares.copied.tolist(), shares.position.tolist())
         return [CopiedToken(g, c, None if at < 0 else at) for g, c, at in rows]
 
     def spell(
         self,
-        found: Hypothesis,
+        hypothesis: Hypothesis,
         pieces: list[str],
         beyond: Mapping[int, str],
         decoding: Decoding,
@@ -296,17 +296,21 @@ class Translator:
         """The text of a hypothesis; where a word is unknown, the word of the source that was
         copied, or that it looks at."""
         looks = None
-        if UNK_ID in found.tokens and found.alignment is not None and self._replaces(decoding):
-            looks = strongest(found.alignment, len(pieces))
+        if (
+            UNK_ID in hypothesis.tokens
+            and hypothesis.alignment is not None
+            and self._replaces(decoding)
+        ):
+            looks = strongest(hypothesis.alignment, len(pieces))
         if looks is None and not beyond:
-            return self.target.decode(found.tokens)
+            return self.target.decode(hypothesis.tokens)
         words = [
             beyond[token]
             if token in beyond
             else pieces[looks[t]]
             if token == UNK_ID and looks is not None
             else self.target.vocab[token]
-            for t, token in enumerate(found.tokens)
+            for t, token in enumerate(hypothesis.tokens)
         ]
         if isinstance(self.target, WordTokenizer):
             return join(words, split=self.target.split)
@@ -328,7 +332,7 @@ class TranslateReport(Report):
         summed_loss: float,
         tokens: int,
     ) -> None:
-        texts = [found.translation for found in translations]
+        texts = [translation.translation for translation in translations]
         self.translations, self.references, self.tokens = translations, references, tokens
         alone = [[wanted] for wanted in references]
         self.statistics = bleu_statistics(texts, alone)
@@ -345,8 +349,8 @@ class TranslateReport(Report):
         }
 
     def interval_over(self, reports: Sequence[Report]) -> tuple[float, float]:
-        found = [r.statistics for r in reports if isinstance(r, TranslateReport)]
-        return bootstrap_bleu(found)
+        statistics = [r.statistics for r in reports if isinstance(r, TranslateReport)]
+        return bootstrap_bleu(statistics)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -357,8 +361,8 @@ class TranslateReport(Report):
             "bleu_interval": list(self.interval),
             "signatures": self.signatures,
             "translations": [
-                {"text": found.text, "translation": found.translation, "reference": wanted}
-                for found, wanted in zip(self.translations, self.references)
+                {"text": pair.text, "translation": pair.translation, "reference": wanted}
+                for pair, wanted in zip(self.translations, self.references)
             ],
         }
 

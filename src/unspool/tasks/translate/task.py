@@ -180,8 +180,8 @@ class Translate(Task):
             return [f"{note}, both sides together" for note in notes]
         return [
             f"{side.name} {note}"
-            for side, own in zip((source, target), stretches)
-            for note in side.fit_spans([own], progress)
+            for side, stretch in zip((source, target), stretches)
+            for note in side.fit_spans([stretch], progress)
         ]
 
     @classmethod
@@ -255,8 +255,8 @@ class Translate(Task):
         assert isinstance(model, Seq2Seq)
         total, tokens = self._summed_loss(model, part)
         rows = np.unique(np.linspace(0, len(part) - 1, VALIDATED).astype(np.int64))
-        found, references = self._translate(model, part, rows, GREEDY)
-        texts = [translation.translation for translation in found]
+        translations, references = self._translate(model, part, rows, GREEDY)
+        texts = [translation.translation for translation in translations]
         exact = np.mean([text == wanted for text, wanted in zip(texts, references)])
         return {
             **self.judge(texts, references),
@@ -266,13 +266,13 @@ class Translate(Task):
 
     def judge(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         """The figures of some texts, with `metric` among them."""
-        return {"bleu": corpus_bleu(texts, [[own] for own in references]).value}
+        return {"bleu": corpus_bleu(texts, [[reference] for reference in references]).value}
 
     def evaluate(self, model: nn.Module, part: Part, options: Decoding | None = None) -> Report:
         assert isinstance(model, Seq2Seq)
         rows = np.arange(len(part))
-        found, references = self._translate(model, part, rows, options or Decoding())
-        return TranslateReport(found, references, *self._summed_loss(model, part))
+        translations, references = self._translate(model, part, rows, options or Decoding())
+        return TranslateReport(translations, references, *self._summed_loss(model, part))
 
     def predict(
         self, model: nn.Module, items: Iterable[str], options: Decoding | None = None
@@ -297,8 +297,8 @@ class Translate(Task):
     ) -> tuple[list[Translation], list[str]]:
         """The translations of some rows, and what stands in the data for them."""
         pairs = part.raw(rows, ("source", "target"))
-        found = self.translator(model)([source for source, _ in pairs], decoding)
-        return found, [target for _, target in pairs]
+        translations = self.translator(model)([source for source, _ in pairs], decoding)
+        return translations, [target for _, target in pairs]
 
     def _summed_loss(self, model: Seq2Seq, part: Part) -> tuple[float, int]:
         """The sum of the token losses of a part, and how many tokens its targets have."""
