@@ -62,11 +62,19 @@ class ColumnProfile:
 
     @cached_property
     def is_scale(self) -> bool:
-        return continuous(self.sample)
+        """Whether values are numbers on a scale rather than classes: many different ones."""
+        known = [value for value in self.sample if not is_missing(value)]
+        many = len({str(value) for value in known}) > max(20, len(known) // 5)
+        return many and sum(map(is_number, known)) > 0.9 * len(known)
 
     @cached_property
     def is_numbers(self) -> bool:
-        return of_numbers(self.sample)
+        """Numbers, or nothing; a word among them is found when they are read."""
+        sample = (value for value in self.sample if not isinstance(value, str) or value != "?")
+        known = [value for value in sample if not is_missing(value)]
+        if any(isinstance(value, bool | list) for value in known):
+            return False
+        return sum(map(is_number, known)) > 0.9 * len(known) if known else bool(self.sample)
 
     @cached_property
     def mostly_numbers(self) -> bool:
@@ -184,23 +192,7 @@ def label_like(values: Sequence[str]) -> bool:
     return kinds < rows if rows < 10 else kinds <= max(2, rows // 5)
 
 
-def continuous(values: Sequence[Any]) -> bool:
-    """Whether values are numbers on a scale rather than classes: many different ones."""
-    known = [value for value in values if not is_missing(value)]
-    numbers = [value for value in known if is_number(value)]
-    many = len({str(value) for value in known}) > max(20, len(known) // 5)
-    return many and len(numbers) > 0.9 * len(known)
-
-
 def repeats(values: Sequence[str]) -> bool:
     """Whether nearly all values occur at least twice."""
     counts = Counter(values)
     return sum(n for n in counts.values() if n > 1) >= 0.9 * max(1, len(values))
-
-
-def of_numbers(values: Sequence[Any]) -> bool:
-    """Numbers, or nothing; a word among them is found when they are read."""
-    known = [v for v in values if not is_missing(v) and not (isinstance(v, str) and v == "?")]
-    if any(isinstance(value, bool | list) for value in known):
-        return False
-    return sum(map(is_number, known)) > 0.9 * len(known) if known else bool(values)

@@ -35,9 +35,7 @@ class Arrays(Reader):
     shape = Shape.SERIES
     suffixes = (".npy", ".npz")
     title = "NumPy arrays"
-    typed = True
-    binary = True
-    header = True
+    typed = binary = header = True
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)

@@ -22,9 +22,7 @@ class Parquet(Reader):
     shape = Shape.TABLE
     suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq")
     title = "Parquet"
-    typed = True
-    binary = True
-    header = True
+    typed = binary = header = True
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)

@@ -169,8 +169,7 @@ class InkMl(Reader):
     shape = Shape.DRAWINGS
     suffixes = (".inkml",)
     title = "InkML"
-    typed = True
-    header = True
+    typed = header = True
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)

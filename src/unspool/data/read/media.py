@@ -89,10 +89,7 @@ class MediaFiles(Reader):
 
     shape = Shape.FILES
     medium: ClassVar[Medium]
-    typed = True
-    binary = True
-    one_row = True
-    header = True
+    typed = binary = one_row = header = True
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)

@@ -38,9 +38,7 @@ class MediaArrays(Reader):
     shape = Shape.ARRAYS
     suffixes = (".npy", ".npz")
     medium: ClassVar[Medium]
-    typed = True
-    binary = True
-    header = True
+    typed = binary = header = True
     usual: ClassVar[tuple[str, ...]]
     layout: ClassVar[str]
     keys: list[str]
@@ -149,9 +147,7 @@ class Idx(Reader):
     shape = Shape.ARRAYS
     medium = IMAGE
     title = "images of idx files"
-    typed = True
-    binary = True
-    header = True
+    typed = binary = header = True
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)

@@ -45,9 +45,7 @@ class Rolls(Reader):
 
     shape = Shape.SERIES
     medium = MUSIC
-    typed = True
-    binary = True
-    header = True
+    typed = binary = header = True
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)

@@ -27,9 +27,7 @@ class Sketches(Reader):
     suffixes = (".npz",)
     stroke_layout = "offsets"
     title = "drawings of sketch-rnn"
-    typed = True
-    binary = True
-    header = True
+    typed = binary = header = True
 
     @classmethod
     def sniff(cls, head: FileHead) -> Match:

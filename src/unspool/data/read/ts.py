@@ -35,8 +35,7 @@ class Ts(Reader):
     shape = Shape.SERIES
     suffixes = (".ts",)
     title = "UEA/UCR series"
-    typed = True
-    header = True
+    typed = header = True
 
     @classmethod
     def sniff(cls, head: FileHead) -> Match:

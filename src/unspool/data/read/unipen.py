@@ -51,8 +51,7 @@ class Unipen(Reader):
     shape = Shape.DRAWINGS
     suffixes = (".unp", ".unipen")
     title = "UNIPEN"
-    typed = True
-    header = True
+    typed = header = True
 
     @classmethod
     def sniff(cls, head: FileHead) -> Match:

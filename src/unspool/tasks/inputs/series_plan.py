@@ -84,7 +84,7 @@ def holds_series(table: Table, data: DataConfig) -> bool:
 
 def plan_series(table: Table, data: DataConfig, request: PlanRequest) -> Plan | None:
     """None where the table holds no series, or not what the task needs of them."""
-    task, target, named, outputs = request
+    _, target, named, outputs = request
     if not may_be_series(table, data):
         return None
     series = find_series(table, data, target if outputs else None, named=named)
@@ -96,20 +96,31 @@ def plan_series(table: Table, data: DataConfig, request: PlanRequest) -> Plan | 
                 remedy=("name them with ", Option("series", "id", "time")),
             )
         return None
-    settings = series.settings
-    if not outputs:
-        summary = f"{series.about} -> {task}"
-        columns = {"series": series.series}
-        return Plan(task, series.table, columns, FIT, summary, series.convert, settings)
-    label = fitting(series, target, named=named, task=task)
-    if label is None:
-        return None
-    what = {"label": "label", "number": "number", "tags": "a label a step", "text": "text"}[target]
-    summary = f"{series.about}, {what} in {shown_name(series.table, label)} -> {task}"
-    if target == "number" and not named:
-        summary += f" ({Option(task='classify')} makes classes of them)"
-    columns = {"series": series.series, target: label}
-    return Plan(task, series.table, columns, FIT, summary, with_label(series, target), settings)
+    hint = f" ({Option(task='classify')} makes classes of them)" if target == "number" else ""
+    return answer_plan(series, "series", "step", FIT, hint, series.settings, request)
+
+
+def answer_plan(
+    series: SeriesColumns,
+    field: str,
+    step: str,
+    fit: int,
+    hint: str,
+    settings: dict[str, str],
+    request: PlanRequest,
+) -> Plan | None:
+    """Plan series with what is to be learnt of them; `hint` at another task, if none is named."""
+    task, target, named, outputs = request
+    columns, convert, summary = {field: series.series}, series.convert, series.about
+    if outputs:
+        label = fitting(series, target, named=named, task=task)
+        if label is None:
+            return None
+        what = f"a label a {step}" if target == "tags" else target
+        summary += f", {what} in {shown_name(series.table, label)}"
+        columns[target], convert = label, with_label(series, target)
+    hint = hint if outputs and not named else ""
+    return Plan(task, series.table, columns, fit, f"{summary} -> {task}{hint}", convert, settings)
 
 
 def shown_name(table: Table, column: Column) -> str:

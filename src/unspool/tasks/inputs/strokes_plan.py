@@ -13,13 +13,7 @@ from unspool.data.read.json_lines import json_text
 from unspool.data.read.strokes import Layout, as_strokes, depth, find_layout
 from unspool.errors import DataError, Option
 from unspool.tasks.inputs.kind import PlanRequest, Target
-from unspool.tasks.inputs.series_plan import (
-    SeriesColumns,
-    fitting,
-    guess_label,
-    shown_name,
-    with_label,
-)
+from unspool.tasks.inputs.series_plan import SeriesColumns, answer_plan, guess_label
 
 FIT = 5
 NAMES = ("strokes", "drawing", "ink", "stroke", "traces", "handwriting")
@@ -82,30 +76,17 @@ def about(table: Table, drawn: Drawn) -> str:
 
 def plan_strokes(table: Table, data: DataConfig, request: PlanRequest) -> Plan | None:
     """None where the table holds no strokes, or not what the task needs of them."""
-    task, target, named, outputs = request
-    drawn = find_strokes(table, data)
+    drawn, target = find_strokes(table, data), request.target
     if drawn is None:
-        if data.input == "strokes" and named:
+        if data.input == "strokes" and request.named:
             raise no_strokes(table)
         return None
-    label = find_label(table, data, drawn, target) if outputs else None
+    label = find_label(table, data, drawn, target) if request.outputs else None
     strokes = SeriesColumns(
         table, drawn.column, label, of_layout(drawn.layout), about(table, drawn)
     )
-    settings = {"data.input": "strokes"}
-    columns = {"strokes": drawn.column}
-    if not outputs:
-        summary = f"{strokes.about} -> {task}"
-        return Plan(task, table, columns, FIT, summary, strokes.convert, settings)
-    label = fitting(strokes, target, named=named, task=task)
-    if label is None:
-        return None
-    what = {"label": "label", "number": "number", "tags": "a label a point", "text": "text"}[target]
-    summary = f"{strokes.about}, {what} in {shown_name(table, label)} -> {task}"
-    if target == "text" and not named:
-        summary += f" ({Option(task='handwrite')} learns to write them)"
-    columns[target] = label
-    return Plan(task, table, columns, FIT, summary, with_label(strokes, target), settings)
+    hint = f" ({Option(task='handwrite')} learns to write them)" if target == "text" else ""
+    return answer_plan(strokes, "strokes", "point", FIT, hint, {"data.input": "strokes"}, request)
 
 
 def no_strokes(table: Table) -> DataError:
