@@ -101,8 +101,8 @@ def load_rows(
     progress: Progress,
 ) -> Corpus:
     usable, notes = {}, []
-    for name, columns in stored.items():
-        usable[name], more = full_rows(fields, plans[name], columns, unit)
+    for name, source in stored.items():
+        usable[name], more = full_rows(fields, plans[name], source, unit)
         notes += more
     train, where = stored["train"], plans["train"].table.name
     for name, each in fields.items():
@@ -120,8 +120,8 @@ def load_rows(
     chosen = choose_rows(split, usable)
     notes[:0] = fit(fields, train, chosen["train"].rows, where, progress)
     values = {
-        name: {key: fields[key].values(column, progress) for key, column in columns.columns.items()}
-        for name, columns in stored.items()
+        name: {key: fields[key].values(column, progress) for key, column in source.columns.items()}
+        for name, source in stored.items()
     }
     parts = {}
     for name, (home, rows) in chosen.items():
@@ -206,7 +206,7 @@ def load_stream(
 ) -> Corpus:
     """One long sequence, of which the last shares are held out."""
     name, fields = stream.name, {stream.name: stream}
-    columns = {part: streams.columns[name] for part, streams in stored.items()}
+    columns = {part: source.columns[name] for part, source in stored.items()}
     train = columns["train"]
     cuts = stream_cuts(stream.steps(train), hold_out, where=plans["train"].table.name)
     notes = stream.fit_stream(train, cuts, progress)

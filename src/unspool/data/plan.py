@@ -25,8 +25,7 @@ Values = tuple[Any, ...]
 
 
 class Conversion(NamedTuple):
-    """A function from the raw values of a row to those of fields: f(values, names of the columns,
-    where). The name is part of a cache key."""
+    """A function f(raw values, names of columns, where) -> values; `name` is for cache keys."""
 
     name: str
     function: Callable[[Values, tuple[str, ...], str], Values]

@@ -37,8 +37,7 @@ _SPAN_TAG = re.compile(r"([BIESLU])(?:-(.+))?")
 
 
 class Marks(NamedTuple):
-    """Tags taken apart, one entry a tag: the number of its letter in `LETTERS`, and of its type in
-    `names`; the type of O is -1."""
+    """Tags taken apart: numbers of letters in `LETTERS` and of types in `names`, -1 for O."""
 
     letters: np.ndarray
     types: np.ndarray

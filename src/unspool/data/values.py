@@ -153,8 +153,7 @@ def is_encoded(value: Any) -> bool:
 
 
 class Numerals(NamedTuple):
-    """The mark before decimals, the one that parts thousands (empty: none does), and a sign
-    before or behind each number."""
+    """The decimal mark, the one between thousands (may be empty), and a unit around numbers."""
 
     decimal: str
     thousands: str

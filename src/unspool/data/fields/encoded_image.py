@@ -45,8 +45,7 @@ class ImageEncoder(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class EncodedRecording(Recording):
-    """Features (T, K) of an image, and its pixels (H, W, 3) from 0 to 255 as the encoder read
-    them."""
+    """Features (T, K) of an image, and the pixels (H, W, 3), 0 to 255, that were encoded."""
 
     pixels: np.ndarray | None = None
 

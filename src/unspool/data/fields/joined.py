@@ -56,8 +56,7 @@ class JoinedWriter:
 
 
 class JoinedField(Field):
-    """Fitted fields of one column; each keeps its files in a folder of its own in a run, and under
-    names of its own in the cache."""
+    """Fitted fields of one column, with separate folders in a run and names in the cache."""
 
     kind = "joined"
     sized = True

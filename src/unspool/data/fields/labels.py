@@ -206,8 +206,7 @@ class LabelsField(NamesField):
 
 
 class Flat(NamedTuple):
-    """The labels of some rows, one after the other: the number of the row, from 0, and the label.
-    It indexes a matrix (row, label)."""
+    """Labels of some rows, one after the other: row, from 0, and label; it indexes a matrix."""
 
     rows: np.ndarray
     ids: np.ndarray

@@ -251,8 +251,7 @@ class PairForm(TextForm):
 
 
 class PairField(TokenField):
-    """A column of pairs, each read as one sequence: `a <sep> b`, or as a pretrained tokenizer
-    writes pairs. A model also reads where the second text begins."""
+    """A column of pairs, each read as one sequence, and the step where the second text begins."""
 
     form: PairForm
 

@@ -63,8 +63,7 @@ class PixelColumn(NamedTuple):
 
 
 class PixelWriter(ABC):
-    """Decodes files, and stores their pixels at the size that a model reads: bytes, until one has
-    more than 8 bits; from then on float32."""
+    """Stores pixels at the size that a model reads: as bytes, or float32 if one has more bits."""
 
     def __init__(self, folder: Path, name: str, shape: ImageShape) -> None:
         self.folder, self.name, self.shape = folder, name, shape

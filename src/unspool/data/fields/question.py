@@ -26,8 +26,7 @@ LONGEST_QUESTION = 64  # tokens that are read of a question
 
 @dataclass(frozen=True)
 class ContextColumn(TokenColumn):
-    """`word_offsets` (M, 2): the characters of the words of the contexts, one context after the
-    other; None where the column is one of characters."""
+    """`word_offsets` (M, 2): characters of the words of all contexts; None for characters."""
 
     word_offsets: np.ndarray | None = None
 

@@ -69,8 +69,7 @@ def shown_story(raw: Any) -> str:
 
 
 class StoryBatch(NamedTuple):
-    """B stories of at most S sentences. Each distinct text of the batch is there once, M of T
-    tokens at most."""
+    """B stories of at most S sentences, and their M distinct texts of at most T tokens."""
 
     ids: Tensor  # (M, T) int64, padded with 0
     lengths: Tensor  # (M,)

@@ -15,8 +15,7 @@ from unspool.text.words import NEWLINE
 
 
 class TextStream(TokenField):
-    """A column of texts that are read as one, of which the end is held out; its values are one row
-    for each part."""
+    """A column of texts that are read as one; its values are one row for each part."""
 
     kind = "text"
     compared = False

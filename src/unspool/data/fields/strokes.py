@@ -110,8 +110,7 @@ def upright(lines: Lines) -> Lines:
 
 
 class StrokesSource(VectorSource):
-    """Channels dx, dy and pen up. The first point is at (0, 0): the position of a drawing on the
-    sheet is not read. The end is the last point."""
+    """Channels dx, dy and pen up, from (0, 0): the position on the sheet is not read."""
 
     kind = "strokes"
     noun = "drawing"

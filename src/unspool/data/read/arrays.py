@@ -28,8 +28,7 @@ LABELS = (*LABEL_NAMES, "targets", "y_train")
 
 
 class Arrays(Reader):
-    """Columns: the series, and the arrays that have an element for each of them. Of several files
-    each is a series (T, C) or (T,), or all have the same arrays."""
+    """Series, and arrays with an element for each; several files are a series each, or alike."""
 
     name = "npy"
     shape = Shape.SERIES

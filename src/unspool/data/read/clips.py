@@ -39,8 +39,7 @@ class Clips(MediaFiles):
 
 
 class ClipArrays(MediaArrays):
-    """Clips; other arrays have an element for each clip, or for each frame. The line of a clip is
-    its number, from 1."""
+    """Clips; other arrays have an element for each clip, or for each frame."""
 
     name = "clips"
     medium = VIDEO

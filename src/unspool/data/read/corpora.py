@@ -33,8 +33,7 @@ class CorpusReader(Reader):
 
 
 class Squad(CorpusReader):
-    """A row a question: question, context, answers ({text, answer_start} each), id; the line of a
-    row is its number."""
+    """A row a question: question, context, answers ({text, answer_start} each) and id."""
 
     name = "squad"
     suffixes = (".json",)
@@ -70,8 +69,7 @@ LINE = re.compile(r"(\d{1,6}) (\S.*)")
 
 
 class Stories(CorpusReader):
-    """A row a question: story (a list, the statements before it), question, answer, and which
-    statements support it, from 1."""
+    """A row a question: the statements before it, question, answer, and support, from 1."""
 
     name = "stories"
     title = "stories with questions"

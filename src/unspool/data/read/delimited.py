@@ -264,8 +264,7 @@ class Csv(Cells):
 
 
 class Tsv(Cells):
-    """Fields are quoted if the quotes read well that way; otherwise a quotation mark is just a
-    character of the text."""
+    """Fields are quoted if the quotes read well that way; otherwise quotes are part of the text."""
 
     name = "tsv"
     suffixes = (".tsv", ".tab")

@@ -42,8 +42,7 @@ MARKDOWN = re.compile(r"\|?( *:?-{3,}:? *\|)+( *:?-{3,}:? *)?")  # below the nam
 
 
 class Guess(NamedTuple):
-    """A format; `certain` where a setting, the suffix, JSON or a header of known names shows it,
-    rather than the look of the lines."""
+    """A format; `certain` where a setting, suffix, JSON or header shows it."""
 
     reader: type[Reader]
     certain: bool

@@ -162,8 +162,7 @@ class Parsed:
 
 
 class InkMl(Reader):
-    """Columns: the strokes; the annotations of the drawing by their types; of several files also
-    what their names say."""
+    """Columns: the strokes, the annotations by their types, and what names of files say."""
 
     name = "inkml"
     shape = Shape.DRAWINGS

@@ -203,8 +203,7 @@ def stamp(path: Path) -> bytes:
 
 
 class MediaListing(NamedTuple):
-    """Files of a kind; `listed`: instead of them, the table that names them; `remark`: what else is
-    in their folder, and not read."""
+    """Files of a kind, or the table that lists them; `remark`: what else is in their folder."""
 
     files: list[TextFile]
     medium: Medium

@@ -139,8 +139,7 @@ MOST = 1 << 28  # labels
 
 
 class Idx(Reader):
-    """Columns: the image and, where there is a file of labels beside, its label. The line of an
-    image is its number, from 1."""
+    """Columns: the image and, where there is a file of labels beside it, its label."""
 
     name = "idx"
     file_pattern = IDX

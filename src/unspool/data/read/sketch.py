@@ -19,8 +19,7 @@ PARTS = ("train", "valid", "test")
 
 
 class Sketches(Reader):
-    """Columns: the drawing, the array that it stands in as its `split`; of several files also
-    what their names say."""
+    """Columns: the drawing, the name of its array as `split`, and what names of files say."""
 
     name = "sketch"
     shape = Shape.DRAWINGS

@@ -59,8 +59,7 @@ def from_lines(lines: Sequence[np.ndarray], name: str = "") -> Strokes:
 
 
 class Layout(NamedTuple):
-    """Notation of drawings; `certain` unless another layout would fit as well; `width` of
-    a point, of which x and y are read."""
+    """Notation of drawings, `certain` if no other fits; `width`: numbers of a point."""
 
     name: str
     certain: bool = True

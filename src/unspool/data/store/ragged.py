@@ -61,8 +61,7 @@ class Ragged:
 
 
 class Windows(NamedTuple):
-    """W stretches of sequences: `lengths` (W,) steps from step `first` (W,) on of sequence `origin`
-    (W,)."""
+    """W stretches of sequences: `lengths` steps from `first` on of sequence `origin`, (W,) each."""
 
     origin: np.ndarray
     first: np.ndarray
