@@ -170,7 +170,7 @@ def test_check(unspool, reviews, book) -> None:
 def test_settings(unspool) -> None:
     ended = unspool("settings")
     assert "train.epochs" in ended.out
-    assert "passes over the training data at most" in ended.out
+    assert "maximum number of passes over the training data" in ended.out
     assert "[last|mean|max|attention|position|cls]" in ended.out
     assert "reset=after" in ended.out
     assert "defaults of the task generate that differ: model.hidden=256" in ended.out

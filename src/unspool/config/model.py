@@ -31,16 +31,16 @@ class ModelConfig(Section):
     layers: int = setting(1, "stacked layers", ge=1, le=1000, when=NEURAL)
     hidden: int = setting(
         128,
-        "units of a layer, in each direction; transformer: size of all vectors",
+        "units per layer and direction; transformer: model width",
         ge=1,
         when=("model.network=recurrent|transformer", "model.objective=attention|hybrid"),
     )
     filters: int = setting(
-        100, "cnn: filters of each width", ge=1, when=("model.network=cnn", "task=elmo")
+        100, "cnn: number of filters per width", ge=1, when=("model.network=cnn", "task=elmo")
     )
     widths: Widths = setting(
         (2, 3, 4),
-        "cnn: how many tokens a filter reads, with commas",
+        "cnn: filter widths in tokens, with commas",
         when=("model.network=cnn", "task=elmo"),
     )
     embedding: int = setting(
@@ -69,7 +69,8 @@ class ModelConfig(Section):
     )
     input_feeding: bool = setting(
         False,
-        "translate: give the decoder's cell what attention last found (Luong et al. 2015)",
+        "translate: input feeding: pass the last attention vector to the decoder's cell (Luong"
+        " et al. 2015)",
         when=DECODER,
     )
     context_gate: bool = setting(
@@ -80,25 +81,26 @@ class ModelConfig(Section):
     )
     doubly_stochastic: float = setting(
         0.0,
-        "caption: weight in the loss of the squares of 1 less what all words together attend to"
-        " each step (Xu et al. 2015)",
+        "caption: weight of the doubly stochastic attention loss, (1 - total attention to"
+        " a step)^2 (Xu et al. 2015)",
         ge=0,
         when=DECODER,
     )
     encoder: Literal["network", "none"] = setting(
         "network",
-        "caption: what reads the steps before a decoder attends to them: the network, or nothing"
+        "caption: encoder between the input layer and the decoder's attention: the network, or"
+        " nothing"
         " but the input layer, such as a CNN (none; follows from the model); answer, about stories:"
         " what reads the words of a sentence",
     )
     tuned_encoder: bool = setting(
         False,
-        "image: let a trained encoder (data.image_encoder) learn, too; otherwise it is frozen",
+        "image: fine-tune the trained encoder (data.image_encoder); otherwise it is frozen",
         when="data.image_encoder",
     )
     reverse_source: bool = setting(
         False,
-        "translate: read the source last token first (Sutskever et al. 2014)",
+        "translate: reverse the source (Sutskever et al. 2014)",
         when=DECODER,
     )
     copying: bool = setting(
@@ -108,13 +110,13 @@ class ModelConfig(Section):
     )
     coverage: bool = setting(
         False,
-        "with copy, of additive attention: it reads what it has attended to before, and attending"
-        " to the same again costs",
+        "with copy and additive attention: coverage; attention sees its past weights, and attending"
+        " twice to the same token is penalised",
         when="model.copy",
     )
     pooling: Literal["last", "mean", "max", "attention", "position", "cls"] = setting(
         "max",
-        "classify, regress: how the states of a document become one vector; position: a sum with"
+        "classify, regress: pooling of the states of a document; position: a sum with"
         " learned weights for each position; cls (transformer): by a learned one before its text",
     )
     pair: Literal["auto", "sequence", "bidaf", "decomposable"] = setting(
@@ -137,7 +139,7 @@ class ModelConfig(Section):
     )
     hops: int = setting(
         3,
-        "answer, about stories: how often the memory of their sentences is looked at, or layers of"
+        "answer, about stories: hops over the memory of sentences, or layers of"
         " the recurrence (0: story and question are read as one sequence)",
         ge=0,
         le=100,
@@ -145,7 +147,7 @@ class ModelConfig(Section):
     )
     memory: int = setting(
         64,
-        "answer, about stories: sentences that are remembered, the latest (0: all)",
+        "answer, about stories: size of the memory, in latest sentences (0: all)",
         ge=0,
         le=MOST,
         when=STORY,
@@ -166,53 +168,54 @@ class ModelConfig(Section):
     )
     time_masks: int = setting(
         0,
-        "series, audio: stretches of time that are hidden in training (SpecAugment)",
+        "series, audio: number of time masks in training (SpecAugment)",
         ge=0,
         le=100,
     )
     time_mask: float = setting(
         0.05,
-        "longest of these stretches, as a share of the recording",
+        "longest time mask, as a share of the recording",
         gt=0,
         le=1,
         when="model.time_masks",
     )
     band_masks: int = setting(
-        0, "series, audio: stretches of channels that are hidden in training", ge=0, le=100
+        0, "series, audio: number of channel masks in training (SpecAugment)", ge=0, le=100
     )
     band_mask: float = setting(
         0.2,
-        "widest of these stretches, as a share of the channels",
+        "widest channel mask, as a share of the channels",
         gt=0,
         le=1,
         when="model.band_masks",
     )
     band_warp: float = setting(
         0.0,
-        "audio: in training bands of the spectrum are moved by up to this share, as other voices"
+        "audio: in training, shift the bands of the spectrum by up to this share, as other voices"
         " have them",
         ge=0,
         le=0.5,
     )
     flip: float = setting(
-        0.0, "image, video: share of them that are mirrored left to right in training", ge=0, le=1
+        0.0, "image, video: share of training images that are flipped left to right", ge=0, le=1
     )
     crop: float = setting(
         0.0,
-        "image, video: in training shift by up to this share of each side; what is then missing is"
+        "image, video: in training, shift by up to this share of each side; the border is filled"
+        " with"
         " the mean colour",
         ge=0,
         le=0.5,
     )
     transpose: int = setting(
         0,
-        "compose: in training move each piece by up to so many semitones, up or down",
+        "compose: in training, transpose each piece by up to this many semitones, up or down",
         ge=0,
         le=12,
     )
     colour_jitter: float = setting(
         0.0,
-        "image, video: in training change brightness (in standard deviations), contrast and"
+        "image, video: in training, change brightness (in standard deviations), contrast and"
         " saturation (as a share) by up to this much",
         ge=0,
         le=1,
@@ -227,43 +230,46 @@ class ModelConfig(Section):
     )
     character_hidden: int = setting(
         50,
-        "tag: size of the vector that is made of a word's characters; even for lstm",
+        "tag: size of the character-based word vector; even for lstm",
         ge=2,
         when=("model.characters=lstm|cnn", "task=elmo"),
     )
     output: Literal["auto", "softmax", "crf", "point", "quantiles", "gaussian", "student"] = (
         setting(
             "auto",
-            "tag: each tag by itself, or all of a sentence together (a linear-chain CRF); auto: crf"
+            "tag: predict each tag independently (softmax) or jointly (linear-chain CRF); auto: crf"
             " for spans, softmax for other tags; forecast: one value (auto), quantiles or a"
             " distribution",
         )
     )
     mixture: int = setting(
-        20, "handwrite: Gaussians of the distribution of the next move", ge=1, le=1000
+        20, "handwrite: components of the mixture for the next move", ge=1, le=1000
     )
     text_window: int = setting(
         10,
-        "handwrite: Gaussians of the window over the characters of a text",
+        "handwrite: components of the window over the characters of a text",
         ge=1,
         le=1000,
         when="data.conditional",
     )
     strategy: Literal["direct", "recursive"] = setting(
-        "direct", "forecast: all steps ahead at once, or each from those before it"
+        "direct",
+        "forecast: predict all steps at once (direct), or each from those before it (recursive)",
     )
     center: Literal["mean", "last", "none"] = setting(
-        "mean", "forecast: what is subtracted from each window, which is then scaled"
+        "mean", "forecast: value subtracted from each window before scaling"
     )
-    patch: int = setting(1, "forecast, transcribe: steps that are read as one", ge=1, le=10_000)
+    patch: int = setting(
+        1, "forecast, transcribe: number of steps merged into one", ge=1, le=10_000
+    )
     reduction: Literal["stack", "convolution"] = setting(
         "stack",
-        "transcribe: how `patch` steps become one: side by side, or by convolutions with strides",
+        "transcribe: how `patch` steps are merged: concatenated, or by strided convolutions",
         when="model.patch",
     )
     objective: Literal["ctc", "attention", "hybrid"] = setting(
         "ctc",
-        "transcribe: what is learnt: CTC, an attention decoder, or both (Watanabe et al. 2017)",
+        "transcribe: objective: CTC, an attention decoder, or both (Watanabe et al. 2017)",
     )
     ctc_weight: float = setting(
         0.3,
@@ -273,43 +279,43 @@ class ModelConfig(Section):
         when="model.objective=hybrid",
     )
     skip: bool = setting(
-        True, "forecast: add a weighted sum of the window itself to what the network gives"
+        True, "forecast: add a linear skip connection from the window to the output"
     )
-    projection: int = setting(128, "elmo: size of the vectors that a direction gives", ge=1)
+    projection: int = setting(128, "elmo: size of the projected vectors of a direction", ge=1)
     highways: int = setting(1, "elmo: highway layers over the characters of a word", ge=0, le=1000)
-    options: dict[str, Any] = setting({}, "options of the cell itself, such as reset=before")
+    options: dict[str, Any] = setting({}, "options of the cell, such as reset=before")
     heads: int = setting(
-        4, "transformer: attention heads; they divide hidden", ge=1, when=TRANSFORMER
+        4, "transformer: number of attention heads; must divide hidden", ge=1, when=TRANSFORMER
     )
     feed_forward: int = setting(
         0, "transformer: units of the feed-forward layers (0: 4 x hidden)", ge=0, when=TRANSFORMER
     )
     activation: Literal["relu", "gelu", "gelu_tanh", "swiglu"] = setting(
-        "gelu", "transformer: of the feed-forward layers", when=TRANSFORMER
+        "gelu", "transformer: activation of the feed-forward layers", when=TRANSFORMER
     )
     norm: Literal["pre", "post"] = setting(
         "pre",
-        "transformer: layer normalisation before each sublayer, or after it",
+        "transformer: layer normalisation before each sublayer (pre) or after it (post)",
         when=TRANSFORMER,
     )
     epsilon: float = setting(
-        1e-5, "transformer: what layer normalisation adds to the variance", gt=0, when=TRANSFORMER
+        1e-5, "transformer: epsilon of layer normalisation", gt=0, when=TRANSFORMER
     )
     embedding_norm: bool = setting(
         False, "transformer: normalise the token vectors, as BERT does", when=TRANSFORMER
     )
     positions: Literal["sinusoidal", "learned", "rotary", "none"] = setting(
-        "sinusoidal", "transformer: how it knows the order of tokens", when=TRANSFORMER
+        "sinusoidal", "transformer: positional encoding", when=TRANSFORMER
     )
     context: int = setting(
         0,
-        "transformer: how many learned positions there are (0: as max_length or bptt)",
+        "transformer: number of learned positions (0: as max_length or bptt)",
         ge=0,
         when=TRANSFORMER,
     )
     self_attention: Literal["full", "window", "linear"] = setting(
         "full",
-        "transformer: to all tokens, to near ones, or without softmax, for long texts",
+        "transformer: self-attention to all tokens, within a window, or linear (for long texts)",
         when=TRANSFORMER,
     )
     attention_window: int = setting(
@@ -345,5 +351,5 @@ class EmbeddingConfig(Section):
         " from the start",
     )
     tuned: bool = setting(
-        False, "let these language models learn too, not only the mix of their layers"
+        False, "fine-tune these language models too, not only the mix of their layers"
     )

@@ -12,7 +12,7 @@ class TrainConfig(Section):
 
     epochs: int = setting(
         10,
-        "passes over the training data at most; 0: 10, but of few data as many as make"
+        "maximum number of passes over the training data; 0: 10, but for small data as many as make"
         " `least_steps`, 50 at most",
         ge=0,
         le=MOST,
@@ -20,7 +20,7 @@ class TrainConfig(Section):
     )
     least_steps: int = setting(
         1500,
-        "updates that epochs=0 makes, where the data are few",
+        "updates that epochs=0 aims at when the data are small",
         ge=1,
         le=MOST,
         when="train.epochs=0",
@@ -37,17 +37,21 @@ class TrainConfig(Section):
         0, "stop after this many updates (0: no limit)", ge=0, le=MOST, when=NEURAL
     )
     batch: int = setting(
-        32, "documents in a batch at most; generate: parallel lanes, or windows", ge=1, le=MOST
+        32,
+        "maximum number of documents in a batch; generate: parallel streams, or windows",
+        ge=1,
+        le=MOST,
     )
     windows: int = setting(
         25_600,
-        "forecast: windows of an epoch at most, chosen at random for each (0: all)",
+        "forecast: maximum number of windows per epoch, sampled anew each time (0: all)",
         ge=0,
         le=10**9,
     )
     batch_tokens: int = setting(
         16_384,
-        "tokens in a batch at most, padding included (classify, regress; translate: of both sides)",
+        "maximum number of tokens in a batch, with padding (classify, regress; translate: both"
+        " sides)",
         ge=1,
         le=MOST,
     )
@@ -61,35 +65,43 @@ class TrainConfig(Section):
     lr: float = setting(1e-3, "peak learning rate", gt=0, when=NEURAL)
     momentum: float = setting(0.0, "momentum of sgd", ge=0, lt=1, when="train.optimizer=sgd")
     beta2: float = setting(
-        0.999, "memory of adamw for squared gradients", gt=0, lt=1, when="train.optimizer=adamw"
+        0.999,
+        "beta2 of adamw: decay of the squared gradients",
+        gt=0,
+        lt=1,
+        when="train.optimizer=adamw",
     )
     weight_decay: float = setting(0.01, "decoupled weight decay, matrices only", ge=0, when=NEURAL)
     schedule: Literal["constant", "linear", "cosine"] = setting(
-        "cosine", "shape of the learning rate after the warm-up", when=NEURAL
+        "cosine", "learning rate schedule after the warm-up", when=NEURAL
     )
     warmup: float = setting(
-        0.02, "share of all steps in which the rate rises from zero", ge=0, lt=1, when=NEURAL
+        0.02,
+        "share of all steps in which the learning rate rises from zero",
+        ge=0,
+        lt=1,
+        when=NEURAL,
     )
     clip: float = setting(
-        1.0, "largest global Euclidean norm of the gradient (0: off)", ge=0, when=NEURAL
+        1.0, "clip the gradient to this global L2 norm (0: off)", ge=0, when=NEURAL
     )
     freeze: Literal["none", "encoder", "gradual"] = setting(
         "none", "fine-tuning: freeze the encoder, or unfreeze a block more of it each epoch"
     )
     layer_decay: float = setting(
         1.0,
-        "each block of the encoder learns at this share of the rate of the one above it",
+        "learning rate of each encoder block, as a share of that of the block above",
         gt=0,
         le=1,
         when=NEURAL,
     )
     loss: Literal["squared", "absolute"] = setting(
         "squared",
-        "regress: error that is made small; squared learns means and is judged by rmse, absolute"
+        "regress: loss; squared learns means and is judged by rmse, absolute"
         " learns medians and is judged by mae",
     )
     label_smoothing: float = setting(
-        0.0, "share of the target spread over all classes", ge=0, lt=1, when=NEURAL
+        0.0, "label smoothing: share of the target spread over all classes", ge=0, lt=1, when=NEURAL
     )
     class_weights: Literal["none", "balanced"] = setting(
         "none",
@@ -109,7 +121,7 @@ class TrainConfig(Section):
     )
     thresholds: Literal["label", "one", "none"] = setting(
         "label",
-        "classify, several labels a row: the probability from which on a label is given, chosen by"
+        "classify, several labels a row: threshold of the probability of a label, chosen by"
         " F1 on the validation part for each label, or one for all (none: 0.5)",
     )
     max_seconds: float = setting(
