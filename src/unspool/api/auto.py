@@ -245,7 +245,7 @@ class Search:
 
 
 def out_of_time(run: Run) -> bool:
-    """Whether the seconds of a network were over when it had hardly begun."""
+    """Return whether the seconds of a network were over when it had hardly begun."""
     counters, most = run.counters, run.config.train.max_seconds
     if counters is None or not 0 < most <= counters.seconds:
         return False

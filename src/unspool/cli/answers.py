@@ -28,7 +28,7 @@ def check_ending(out: Path | None, kind: type[Answer]) -> None:
         choose("ending of the output file", out.suffix.lower(), endings, where=out)
 
 
-class Given(NamedTuple):
+class SourceRows(NamedTuple):
     """The columns of the table that the items came from, to be kept next to the answers.
 
     rows    the values of all columns, of each item in turn; it grows as items are read
@@ -37,25 +37,25 @@ class Given(NamedTuple):
     names: list[str]
     rows: deque[tuple[Any, ...]]
 
-    def own(self, name: str) -> str:
-        """What a column of the answers is called next to these."""
+    def unique_name(self, name: str) -> str:
+        """Name of a column of the answers that differs from these."""
         return f"predicted_{name}" if name in self.names else name
 
 
-def rows_of(plan: Plan) -> tuple[Iterator[Any], Given]:
+def rows_of(plan: Plan) -> tuple[Iterator[Any], SourceRows]:
     """The inputs of a plan, and what its table has next to each."""
-    given = Given([column.name for column in plan.table.columns], deque())
+    source = SourceRows([column.name for column in plan.table.columns], deque())
 
     def items() -> Iterator[Any]:
         for values, row in plan.whole_rows():
-            given.rows.append(row)
+            source.rows.append(row)
             yield values[0]
 
-    return items(), given
+    return items(), source
 
 
 def write_answers(
-    answers: Iterable[Answer], out: Path | None, *, as_json: bool, given: Given | None = None
+    answers: Iterable[Answer], out: Path | None, *, as_json: bool, source: SourceRows | None = None
 ) -> None:
     """Write each answer as it comes, in the format that the ending of `out` names; to stdout as
     text, or as JSON lines. In a table and as JSON, what was given stands before the answer."""
@@ -73,10 +73,10 @@ def write_answers(
             if answer.note is not None:
                 warnings[answer.note] += 1
             if ending == ".jsonl":
-                shown = json.dumps(as_object(answer, given), ensure_ascii=False, default=str)
+                shown = json.dumps(as_object(answer, source), ensure_ascii=False, default=str)
                 file.write(f"{shown}\n")
             elif ending in DELIMITERS:
-                table.writerows(as_rows(answer, count, given))
+                table.writerows(as_rows(answer, count, source))
             else:
                 to_lines = answer.formats.get(ending)
                 lines = answer.lines(count) if to_lines is None else to_lines(answer)
@@ -101,25 +101,25 @@ def write_alone(answer: Answer, other: Answer | None, out: Path) -> None:
     note(f"1 {answer.plural.removesuffix('s')} in {out}")
 
 
-def as_object(answer: Answer, given: Given | None) -> dict[str, Any]:
+def as_object(answer: Answer, source: SourceRows | None) -> dict[str, Any]:
     fields = answer.to_json()
-    if given is None:
+    if source is None:
         return fields
-    row = dict(zip(given.names, given.rows.popleft()))
+    row = dict(zip(source.names, source.rows.popleft()))
     new = {name: value for name, value in fields.items() if value not in row.values()}
-    return {**row, **{given.own(name): value for name, value in new.items()}}
+    return {**row, **{source.unique_name(name): value for name, value in new.items()}}
 
 
-def as_rows(answer: Answer, number: int, given: Given | None) -> list[list[Any]]:
+def as_rows(answer: Answer, number: int, source: SourceRows | None) -> list[list[Any]]:
     """The rows of an answer, before those of the first one their header. What was given stands
     before each, and alone where there is no answer, as in a text without spans."""
     header, rows = answer.header(), answer.rows(number)
-    if given is None:
+    if source is None:
         return [header, *rows] if number == 1 else rows
     kept = [i for i, name in enumerate(header) if name != answer.repeats]
-    row = ["" if value is None else value for value in given.rows.popleft()]
+    row = ["" if value is None else value for value in source.rows.popleft()]
     table = [[*row, *(cells[i] for i in kept)] for cells in rows] or [[*row, *[""] * len(kept)]]
-    names = [*given.names, *(given.own(header[i]) for i in kept)]
+    names = [*source.names, *(source.unique_name(header[i]) for i in kept)]
     return [names, *table] if number == 1 else table
 
 

@@ -14,7 +14,7 @@ from unspool.cli.options import NONE, Chosen, Run, collecting, option_names, rea
 
 if TYPE_CHECKING:
     from unspool.api.run import Run as LoadedRun
-    from unspool.cli.answers import Given
+    from unspool.cli.answers import SourceRows
     from unspool.errors import ConfigError
 
 
@@ -167,11 +167,11 @@ def predict(
     check_ending(out, loaded.task.answer)
     if picture is not None:
         answers = drawing_first(loaded, first, answers, picture, options)
-    write_answers(answers, out, as_json=as_json, given=kept)
+    write_answers(answers, out, as_json=as_json, source=kept)
 
 
 def refuse_beside(option: str, texts: list[str], **others: Any) -> None:
-    """What reads standard input as it comes prints at once, and reads nothing else."""
+    """Refuse other inputs and outputs beside standard input, whose answers are printed at once."""
     from unspool.errors import ConfigError
 
     named = [name for name, value in others.items() if value is not None]
@@ -196,7 +196,7 @@ def refused_pcm(run: LoadedRun, rate: int) -> ConfigError:
 
 def read_items(
     run: LoadedRun, texts: list[str], file: str | None, reading: Chosen
-) -> tuple[Iterable[Any], Given | None]:
+) -> tuple[Iterable[Any], SourceRows | None]:
     """The texts of the command line, of a file or of standard input, in order, and of a table all
     its columns; `reading` overrides how a file is read. Sentences that are cut into words already
     are lists of them."""

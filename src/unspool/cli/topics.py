@@ -23,7 +23,7 @@ from unspool.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from unspool.cli.answers import Given
+    from unspool.cli.answers import SourceRows
     from unspool.topic_model import Topics
 
 
@@ -197,13 +197,13 @@ def _assign(
         )
     check_ending(out, TopicAnswer)
     items: Iterable[str] = [readable(text, "a text") for text in texts]
-    given = None
+    source = None
     if file is not None or texts == ["-"]:
-        items, given = _read(file or "-", reading)
-    write_answers(result.predict_lazily(items), out, as_json=as_json, given=given)
+        items, source = _read(file or "-", reading)
+    write_answers(result.predict_lazily(items), out, as_json=as_json, source=source)
 
 
-def _read(path: str, reading: Chosen) -> tuple[Iterator[str], Given | None]:
+def _read(path: str, reading: Chosen) -> tuple[Iterator[str], SourceRows | None]:
     """The texts of a file, and of a table all its columns."""
     from unspool.cli.answers import rows_of
     from unspool.config.resolve import resolve_data

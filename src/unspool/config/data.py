@@ -285,7 +285,7 @@ class DataConfig(Section):
 
     @property
     def whole(self) -> bool:
-        """Whether all folds are run, and then a model of all rows."""
+        """Return whether all folds are run, and then a model of all rows."""
         return self.folds > 0 and self.fold == 0
 
 

@@ -197,7 +197,7 @@ def rounded(values: np.ndarray) -> Any:
 
 
 def is_aside(path: str, task: Task) -> bool:
-    """Whether a tap sees something else than the steps of the input."""
+    """Return whether a tap sees something else than the steps of the input."""
     return ASIDE.match(path) is not None or path.startswith(
         task.answer_view.ignored_taps or ("\0",)
     )
@@ -321,7 +321,7 @@ def direction_of(path: str) -> str | None:
 
 
 def is_turned(path: str, reading: Reading) -> bool:
-    """Whether the network of a tap is given the last token first."""
+    """Return whether the network of a tap is given the last token first."""
     is_encoder = path.startswith("encoder.") and reading.input.backwards
     return is_encoder or path.startswith("encoder.backwards.")
 

@@ -78,7 +78,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def is_deep(value: Any) -> bool:
-    """Whether lists and dicts lie within each other more than `DEEPEST` levels."""
+    """Return whether lists and dicts lie within each other more than `DEEPEST` levels."""
     level = [value]
     for _ in range(DEEPEST):
         level = [
@@ -165,7 +165,7 @@ def check_hash(path: Path, content: bytes, *, growing: bool = False) -> None:
 
 
 def in_run(path: Path) -> bool:
-    """Whether a run has a file that not every run has; a RunError where it has lost it."""
+    """Return whether a run has a file that not every run has; a RunError where it has lost it."""
     if path.exists():
         return True
     if path.name in (read_hashes(path.parent) or {}):

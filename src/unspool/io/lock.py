@@ -137,7 +137,7 @@ else:
                 raise BlockingIOError from None
 
     def _lives(holder: dict[str, object]) -> bool:
-        """Whether the process is there; of another machine's it is believed."""
+        """Return whether the process is there; of another machine's it is believed."""
         if not holder or holder["host"] != platform.node():
             return bool(holder)
         try:

@@ -83,7 +83,7 @@ def answer_text(subject: Subject, query: Query) -> dict[str, Any]:
 
 
 def reduces(subject: Subject) -> bool:
-    """Whether what is shown as attention are the shares of the last states of query reduction."""
+    """Return whether the attention view shows the final shares of query reduction."""
     recorded = taps_of(subject, "memory.alignment")
     return bool(recorded) and isinstance(getattr(subject.model, "memory", None), QueryReduction)
 
@@ -232,7 +232,7 @@ def thinned(records: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
 
 
 def is_running(path: Path, log: Path) -> bool:
-    """Whether the log is younger than the card, which a run writes at its end, and still grows."""
+    """Return whether the log is newer than the card, written at the end, and still grows."""
     if not log.exists():
         return False
     changed, card = log.stat().st_mtime, path / "README.md"

@@ -81,7 +81,7 @@ def sound(subject: Subject, query: Query) -> dict[str, Any]:
 
 
 def plays(subject: Subject) -> bool:
-    """Whether what is read can be heard."""
+    """Return whether what is read can be heard."""
     return subject.model is not None and subject.task.input_field.form.display.audible
 
 
@@ -123,7 +123,7 @@ def transcript(subject: Subject, query: Query) -> dict[str, Any]:
 
 
 def writes(subject: Subject) -> bool:
-    """Whether the model writes a text where it reads."""
+    """Return whether the model writes a text where it reads."""
     return subject.model is not None and hasattr(subject.task.answer_view, "transcript")
 
 
@@ -131,7 +131,7 @@ MOST_POINTS = 1500  # points
 
 
 def draws(subject: Subject) -> bool:
-    """Whether the model continues drawings."""
+    """Return whether the model continues drawings."""
     return subject.model is not None and subject.task.answer is Handwritten
 
 
@@ -223,7 +223,7 @@ def called(array: Recorded, both: bool) -> str:
 
 
 def shows_pixels(subject: Subject) -> bool:
-    """Whether it reads images, or frames, and gives answers that can be explained."""
+    """Return whether it reads images, or frames, and gives answers that can be explained."""
     task = subject.task
     return (
         task.input_field.form.display.pixels
@@ -294,7 +294,7 @@ MOST_STEPS = 1024  # steps
 
 
 def composes(subject: Subject) -> bool:
-    """Whether the model continues music."""
+    """Return whether the model continues music."""
     return subject.model is not None and subject.task.answer is Composed
 
 

@@ -46,8 +46,8 @@ class Connections:
         return len(self._late)
 
     def add(self, connection: socket.socket) -> bool:
-        """Whether there is room for one more; it is made by ending the one that has been waiting
-        for a request longest. There is none where all of them are being answered."""
+        """Return whether there is room for one more, if need be by closing the connection idle for
+        longest; there is none while all of them are being answered."""
         if len(self) >= self.most and not self.end_longest():
             return False
         self.expect(connection, READING)
@@ -71,7 +71,7 @@ class Connections:
                 self._end(connection)
 
     def end_longest(self) -> bool:
-        """Whether one waited for its client and was ended."""
+        """Return whether one waited for its client and was ended."""
         with self._lock:
             connection = next((c for c, end in self._late.items() if end is not None), None)
             if connection is not None:
@@ -188,7 +188,7 @@ class PageServer(ThreadingHTTPServer):
             raise
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Whether there is room; nobody is answered that there is none, as that would take some."""
+        """Return whether there is room; a refusal gets no answer, as that would take room too."""
         return self.connections.add(request)
 
     def service_actions(self) -> None:

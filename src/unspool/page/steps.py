@@ -122,8 +122,8 @@ def layer_key(layer: list[Recorded]) -> dict[str, Any]:
 
 
 def reads_backwards(path: str, reading: Reading) -> bool:
-    """Whether a cell reads the last token first: as the second direction of its layer does, and the
-    first one of a network that is given its tokens so; the second one then reads them in order."""
+    """Return whether a cell reads the last token first: the second direction of a layer, or the
+    first one of a network whose tokens are reversed."""
     return path.endswith(".backwards") != is_turned(path, reading)
 
 

@@ -59,7 +59,7 @@ def is_recurrent(subject: Subject) -> bool:
 
 
 def attends(subject: Subject) -> bool:
-    """Whether attention is shown here; other views show a decoder that reads anything but text."""
+    """Return whether this view shows attention; decoders of other inputs have their own views."""
     paths = taps_of(subject, ".weights", ".alignment")
     if subject.task.reads_tokens:
         return bool(paths)
@@ -76,7 +76,7 @@ def looks_ahead(subject: Subject) -> bool:
 
 
 def has_positions(subject: Subject) -> bool:
-    """Whether positions can be shown: of series, which have no tokens, only the model's own."""
+    """Return whether positions can be shown; series, without tokens, need learnt ones."""
     if subject.model is None:
         return False
     kinds = (Sinusoidal, Learned, Rotary)

@@ -113,6 +113,6 @@ def _continuations(
 
 
 def _settled(live: Sequence[Sentence], ended: list[Hypothesis], best: int, largest: float) -> bool:
-    """Whether no continuation of `live` can get above the worst of the `best` that have ended."""
+    """Return whether no continuation of `live` can beat the worst of the `best` that ended."""
     worst = ended[-1].score if len(ended) == best else -torch.inf
     return all(s.log_probability / largest <= worst for s in live)

@@ -37,7 +37,7 @@ FILE, WEIGHTS, TABLE, PAGE, MAP = (
 
 
 def is_topics(path: str | Path) -> bool:
-    """Whether a folder holds topics that were found before."""
+    """Return whether a folder holds topics that were found before."""
     return (Path(path) / FILE).is_file()
 
 

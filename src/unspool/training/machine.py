@@ -55,8 +55,7 @@ def with_device(config: Config, *, resumed: bool = False) -> Config:
 
 
 def has_bf16() -> bool:
-    """Whether all that trains a model multiplies bfloat16 by instructions made for it: torch, and
-    the native kernels where there are any."""
+    """Return whether torch, and native kernels if any, multiply bfloat16 in hardware."""
     return native.multiplies_bf16() and native.INSTRUCTIONS in (None, "avx512_bf16", "amx")
 
 

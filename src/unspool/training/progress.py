@@ -297,6 +297,6 @@ def screen() -> Console | None:
 
 
 def in_notebook() -> bool:
-    """Whether IPython runs here as the kernel of a notebook."""
+    """Return whether IPython runs here as the kernel of a notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return getattr(shell, "kernel", None) is not None

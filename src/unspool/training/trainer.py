@@ -215,13 +215,13 @@ class Trainer:
         self.watcher.validated(counters, metrics, better)
 
     def _round_over(self) -> bool:
-        """Whether an epoch that is over is one to validate after: of many short ones, that nobody
-        asked for, about every tenth part."""
+        """Return whether to validate after this epoch: about ten times in all, unless the number of
+        epochs was set."""
         epoch, every = self.counters.epoch, 1 if self.train.epochs else self.epochs // USUAL_EPOCHS
         return epoch % every == 0 or epoch in (self.epochs, self.train.stop_epoch)
 
     def _validation_due(self) -> bool:
-        """Whether the settings ask for a validation in the middle of an epoch."""
+        """Return whether the settings ask for a validation in the middle of an epoch."""
         step, every, most = self.counters.step, self.train.eval_steps, self.train.max_steps
         return step == most or (every > 0 and step % every == 0) or self._time_is_up()
 

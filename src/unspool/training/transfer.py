@@ -210,7 +210,7 @@ def start_from_run(folder: RunFolder) -> Start:
 
 
 def is_causal(config: Config) -> bool:
-    """Whether a Transformer sees only the tokens before each, as a language model's does."""
+    """Return whether a Transformer sees only the tokens before each, as a language model's does."""
     return TASKS[config.task].transfer.causal and config.model.network == "transformer"
 
 

@@ -158,7 +158,7 @@ def _cut(line: str, size: int, where: str) -> tuple[str, str]:
 
 
 def _is_number(text: str) -> bool:
-    """Whether C reads it as a number: Python also takes 1_000 and the digits of all scripts."""
+    """Return whether C would parse it; Python also accepts 1_000 and digits of other scripts."""
     return NUMBER.fullmatch(text) is not None
 
 

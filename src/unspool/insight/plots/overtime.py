@@ -45,7 +45,7 @@ def stacked(
 
 
 def is_spectrum(series: Recording) -> bool:
-    """Whether its channels are bands of frequencies; the times of such are seconds."""
+    """Return whether its channels are bands of frequencies; the times of such are seconds."""
     return bool(series.channels) and all(name.endswith(" Hz") for name in series.channels)
 
 
