@@ -1,4 +1,4 @@
-"""What a model answers to one item: it prints itself as text, as rows of a table and as JSON."""
+"""The answer of a model to one item: it prints itself as text, as rows of a table and as JSON."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Answer(ABC):
     def __str__(self) -> str: ...
 
     def lines(self, number: int) -> list[str]:
-        """As text; `number`: of the answer, from 1."""
+        """The answer as text; `number`: its number, from 1."""
         return [str(self)]
 
     def remarks(self) -> list[str]:
-        """What people want to know of an answer that is in a file."""
+        """Remarks for people about an answer that is in a file."""
         return []
 
     @abstractmethod
@@ -50,7 +50,7 @@ class Answer(ABC):
 
     @property
     def warning(self) -> str | None:
-        """What was wrong with the item, to follow `3 texts were ...`."""
+        """The problem with the item, to follow `3 texts were ...`."""
         return None
 
     @property
@@ -69,7 +69,7 @@ class Answers(list[Any]):
     """A list of answers of one task that shows itself as lines, and as a table in a notebook."""
 
     def warnings(self) -> list[str]:
-        """What was wrong with items, counted."""
+        """Problems with items, counted."""
         return counted(Counter(answer.note for answer in self if answer.note is not None))
 
     def __repr__(self) -> str:
@@ -98,7 +98,7 @@ def counted(warnings: Mapping[str, int]) -> list[str]:
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """As HTML, whatever the cells contain."""
+    """The table as HTML, whatever the cells contain."""
     lines = [("th", header), *(("td", row) for row in rows)]
     cells = ("".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in row) for tag, row in lines)
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"

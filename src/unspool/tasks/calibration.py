@@ -44,7 +44,7 @@ def fit_temperature(z: np.ndarray, y: np.ndarray, probabilities: Probabilities) 
 
 
 class Unseen(NamedTuple):
-    """What a model gives for rows that it was not trained on.
+    """Scores of rows that the model was not trained on.
 
     scores   (N, C)
     truth    (N,) indices of labels, or (N, C) bool
@@ -101,7 +101,7 @@ def reliability(confidence: np.ndarray, right: np.ndarray, bins: int = BINS) -> 
 
 
 class Quality(NamedTuple):
-    """How good probabilities are: mean negative log likelihood, Brier score, reliability."""
+    """Quality of probabilities: mean negative log likelihood, Brier score, reliability."""
 
     nll: float
     brier: float
@@ -163,7 +163,7 @@ class CalibrationReport(NamedTuple):
 
 
 class FoldCalibration(NamedTuple):
-    """What the folds of a cross-validation say of a model of all rows; None: nothing."""
+    """Calibration of a model of all rows by the folds of a cross-validation."""
 
     report: CalibrationReport | None
     notes: list[str]

@@ -1,4 +1,4 @@
-"""How the scores of a document become labels: what differs between one label a row and several.
+"""Decisions from scores to labels, for one label a row or several.
 
 In: scores (N, C) and what the field of the labels has. Out: a loss, probabilities, a report and
 answers. What is fitted to rows that were held out (a temperature, thresholds) is kept here and
@@ -63,7 +63,7 @@ class Decision(ABC):
 
     @abstractmethod
     def truth(self, values: Any) -> np.ndarray:
-        """What the field has, as the other methods take it."""
+        """The values of the field, as the other methods take them."""
 
     @abstractmethod
     def multi_hot(self, truth: np.ndarray) -> np.ndarray:
@@ -165,7 +165,7 @@ class Decision(ABC):
             write_json(folder / FILE, self.to_json())
 
     def load(self, folder: Path) -> None:
-        """What was saved; a run that was not trained to its end has nothing."""
+        """Load what was saved; a run that was not trained to its end has nothing."""
         path = folder / FILE
         if not in_run(path):
             return

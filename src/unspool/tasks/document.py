@@ -1,4 +1,4 @@
-"""What tasks share that give one answer to a document (many-to-one): its fields and networks.
+"""Base of the tasks that give one answer to a document (many-to-one).
 
 tokens (B, T) -> encoder (B, T, D·H) -> pooling (B, D·H) [-> dense] -> scores (B, C).
 """
@@ -151,7 +151,7 @@ class DocumentTask(Task):
     @property
     @abstractmethod
     def averaging(self) -> Kind:
-        """How the scores of several models become those of their mean."""
+        """The function by which the scores of several models are averaged."""
 
     @property
     def temperature(self) -> float:
@@ -203,7 +203,7 @@ class DocumentTask(Task):
 
     @property
     def features(self) -> NgramField | FeatureField:
-        """What a linear model reads."""
+        """The field of features that a linear model reads."""
         field = self.fields[self.input]
         assert isinstance(field, NgramField | FeatureField)
         return field
@@ -223,7 +223,7 @@ class DocumentTask(Task):
 
     @abstractmethod
     def solver(self) -> Solver:
-        """What finds the weights of a linear model."""
+        """The solver of a linear model."""
 
     @abstractmethod
     def truth(self, part: Part) -> np.ndarray:
@@ -238,7 +238,7 @@ class DocumentTask(Task):
         """The report on scores (N, C)."""
 
     def calibrate_by(self, scores: np.ndarray, truth: np.ndarray) -> list[str]:
-        """As `calibrate`, by the scores (N, C) of rows that were held out."""
+        """Calibrate by the scores (N, C) of held-out rows."""
         return []
 
     def metrics(
@@ -261,7 +261,7 @@ class DocumentTask(Task):
     @property
     @abstractmethod
     def outputs(self) -> list[str]:
-        """What the columns of the scores are called."""
+        """Names of the columns of the scores."""
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         if self.config.members:
@@ -277,7 +277,7 @@ class DocumentTask(Task):
         return super().reading(model, item)
 
     def network(self) -> dict[str, Any]:
-        """What a model of documents is built of, but for its output layer."""
+        """The parts of a model of documents, but for its output layer."""
         model = self.config.model
         framed = False
         if self.reads_tokens:

@@ -80,7 +80,7 @@ def example_words(count: int) -> SpelledWords:
 
 
 def mix_report(model: nn.Module) -> dict[str, Any]:
-    """How a model mixes the layers of its contextual vectors; nothing where it has none."""
+    """Weights by which a model mixes the layers of its contextual vectors, if it has any."""
     contextual = getattr(model, "contextual", None)
     if not isinstance(contextual, Contextual):
         return {}

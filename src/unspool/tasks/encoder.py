@@ -141,7 +141,7 @@ def transformer_encoder(
 
 
 def pair_reading(model: ModelConfig) -> str:
-    """How two texts are read: `model.pair`, or what suits the network."""
+    """The way two texts are read: `model.pair`, or what suits the network."""
     if model.pair != "auto":
         return model.pair
     return "sequence" if model.network == "transformer" else "bidaf"
@@ -200,7 +200,7 @@ def build_network(model: ModelConfig, inputs: int, *, steps: int = 0) -> Network
 
 
 def transformer_options(model: ModelConfig, *, length: int | None = None) -> TransformerOptions:
-    """What a Transformer is built from; `length` is the longest text, for learned positions."""
+    """Options of a Transformer; `length` is the longest text, for learned positions."""
     return TransformerOptions(
         model.hidden,
         model.heads,

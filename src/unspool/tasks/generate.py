@@ -74,7 +74,7 @@ TRANSFORMER: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Generation(SamplingOptions):
-    """How a text is continued.
+    """Options of continuing a text.
 
     length       tokens to write
     temperature  0: always the most probable token; below 1 safer, above 1 more varied
@@ -277,7 +277,7 @@ class Generate(Task):
         )
 
     def _reading(self, part: Part, *, exact: bool) -> tuple[Batches, dict[str, int]]:
-        """How a part is read in evaluation, and the figures of a report that show it.
+        """The batches of a part in evaluation, and the figures of a report that show them.
 
         A recurrent model reads in lanes, the state carried all along: in one lane if `exact`. A
         Transformer reads windows, which overlap by half if `exact`.

@@ -12,7 +12,7 @@ from unspool.search import Sampling
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationOptions:
-    """What all of them have.
+    """Options that all of them have.
 
     described    what is made, of how many steps, for a message
     step_bytes   what a step takes while it is written
@@ -45,7 +45,7 @@ class SamplingOptions(GenerationOptions):
         self.sampling()
 
     def sampling(self, forbidden: tuple[int, ...] = ()) -> Sampling:
-        """How each token is sampled; the `forbidden` ones never are."""
+        """The sampling of each token; `forbidden` ones are never sampled."""
         return Sampling(
             temperature=self.temperature,
             top_k=self.top_k,

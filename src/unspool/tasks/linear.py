@@ -278,7 +278,7 @@ def try_all(task: DocumentTask, train: Part, x: csr_matrix, judge: ModelSelectio
 
 
 def about(field: NgramField | FeatureField, size: int) -> str:
-    """What the first features are."""
+    """A description of the first features."""
     if isinstance(field, FeatureField):
         return "means, deviations, quantiles, slopes and changes of channels"
     kinds = [field.unit, *(["characters"] if size > len(field.words) else [])]

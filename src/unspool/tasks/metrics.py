@@ -44,7 +44,7 @@ class Metric(NamedTuple):
 
 
 class ClassScore(NamedTuple):
-    """How well one class is found: precision, recall, their harmonic mean, and its true count."""
+    """Scores of one class: precision, recall, their harmonic mean, and its true count."""
 
     precision: float
     recall: float
@@ -114,7 +114,7 @@ def f1_scores(counts: LabelCounts) -> dict[str, float]:
 
 
 class Ranked(NamedTuple):
-    """What is found where the answers are cut after each distinct probability, the largest first.
+    """Hits where the answers are cut after each distinct probability, the largest first.
 
     p        (D,) distinct probabilities
     hits     (D,) of the answers with at least that probability, how many are true

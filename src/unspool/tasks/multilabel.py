@@ -80,7 +80,7 @@ class LabelsPrediction(Answer):
 
 
 class LabelScore(NamedTuple):
-    """How well one label is found; `average_precision` is 0 where it is never true."""
+    """Scores of one label; `average_precision` is 0 where it is never true."""
 
     precision: float
     recall: float

@@ -39,7 +39,7 @@ class AnswerText(NamedTuple):
 
 
 class StepLattice(NamedTuple):
-    """What a model that writes fewer tokens than it reads steps says at each of them.
+    """Probabilities at each step of a model that writes fewer tokens than it reads steps.
 
     names          (V) of the tokens, and of the blank
     probabilities  (P, V)
@@ -300,7 +300,7 @@ def longest(model: nn.Module) -> int:
 
 
 def names_before(encoder: nn.Module) -> list[str]:
-    """What an encoder puts before the tokens of a text."""
+    """Names of the vectors that an encoder puts before the tokens of a text."""
     return [CLS] if isinstance(encoder, Encoder) and encoder.cls is not None else []
 
 
@@ -317,7 +317,7 @@ def shown(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
 def named(
     tokenizer: Tokenizer, ids: Sequence[int], pieces: Sequence[str], *, first: int = 0
 ) -> list[str]:
-    """What the tokens of a text are called: pieces that are not in the vocabulary, for each of
+    """Names of the tokens of a text: pieces that are not in the vocabulary, for each of
     which the model reads <unk>, by themselves, but marked. `first`: ids before those of pieces."""
     names = shown(tokenizer, ids)
     if tokenizer.vocab.index.get(UNK) == UNK_ID:

@@ -74,7 +74,7 @@ class Figure(NamedTuple):
 
 
 class NumberReport(NamedTuple):
-    """How well one number is predicted, in its own units.
+    """Figures of one predicted number, in its own units.
 
     figures      mae, rmse, r2, spearman with their 95 % intervals
     baselines    by "mean" and "median": mae, rmse and r2 of always predicting that of the training
@@ -275,7 +275,7 @@ class Regress(DocumentTask):
         return RegressReport(truth, guess, self.number, metric=self.metric.name, loss=loss)
 
     def mean_loss(self, truth: np.ndarray, guess: np.ndarray) -> float:
-        """What training makes small."""
+        """The loss that training minimises."""
         wrong = (guess - truth) / self.number.std
         return float((wrong**2 if self.metric.name == "rmse" else np.abs(wrong)).mean())
 

@@ -1,4 +1,4 @@
-"""What a model takes in memory, before any of it is allocated: a task in, bytes or an error out."""
+"""Memory of a model, before any of it is allocated: a task in, bytes or an error out."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def rough_bytes(config: Config, vocabulary: int) -> int:
 
 
 def weight_bytes(task: Task) -> float:
-    """What the weights take: built on torch's `meta` device, where tensors have shapes alone.
+    """Bytes of the weights: built on torch's `meta` device, where tensors have shapes alone.
     Infinite where they are more than can be counted."""
     try:
         with torch.random.fork_rng(devices=[]), torch.device("meta"):

@@ -54,7 +54,7 @@ class Stream(ABC):
     @property
     @abstractmethod
     def steps(self) -> int:
-        """How many were read."""
+        """Number of steps that were read."""
 
     @abstractmethod
     def push(self, new: Any) -> Answer:
@@ -68,7 +68,7 @@ class Stream(ABC):
 
     @abstractmethod
     def restart(self) -> None:
-        """What is pushed next begins another sequence."""
+        """Begin another sequence with what is pushed next."""
 
 
 class CarriedStream(Stream):

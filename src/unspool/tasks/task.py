@@ -1,4 +1,4 @@
-"""What a task is: it reads a corpus, builds a model, and turns batches into losses and reports.
+"""Base of tasks: read a corpus, build a model, turn batches into losses and reports.
 
 A task never knows its cell; nothing outside of this folder asks for a task's name. A new task is
 one file with one subclass, and one line in `TASKS`.
@@ -49,7 +49,7 @@ class Batches(Protocol):
 
 
 class Step(NamedTuple):
-    """What one batch gives in training."""
+    """The result of one training batch."""
 
     loss: Tensor  # () mean over the targets, with a graph
     targets: int  # how many predictions were made
@@ -80,7 +80,7 @@ class Report(ABC):
         return interval if independent is None else widest(interval, independent)
 
     def independent_interval(self, mean: float, weight: float) -> tuple[float, float] | None:
-        """That of the main metric, were all its answers independent; None where there is none."""
+        """The interval of the main metric if all answers were independent; None: unknown."""
         return None
 
     @abstractmethod

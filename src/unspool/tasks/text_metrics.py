@@ -100,7 +100,7 @@ def corpus_chrf(hypotheses: Sequence[str], references: References) -> SacrebleuS
 
 
 def streams(references: References) -> Any:
-    """As sacrebleu takes them: the first of all texts, the second of all texts, ..."""
+    """References as sacrebleu takes them: the first of all texts, the second of all texts, ..."""
     most = max(map(len, references), default=0)
     return [[text[k] if k < len(text) else None for text in references] for k in range(most)]
 

@@ -33,7 +33,7 @@ class BestSpan(NamedTuple):
 
     @property
     def margin(self) -> float:
-        """By how much the span is better than no answer."""
+        """The margin of the span over no answer."""
         return self.span - self.none
 
 

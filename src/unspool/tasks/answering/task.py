@@ -70,7 +70,7 @@ class AnswerQuestions(SpanAnswers):
     def recommended_settings(
         cls, settings: Mapping[str, Any], plan: Plan | None = None
     ) -> dict[str, Any]:
-        """What differs between stories and contexts."""
+        """Defaults that differ between stories and contexts."""
         if not about_story(settings):
             return {}
         words = settings.get("model.encoder", settings.get("encoder")) == "none"

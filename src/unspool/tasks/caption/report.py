@@ -1,4 +1,4 @@
-"""What an evaluation of captions gives: CIDEr-D, BLEU-1 to 4, ROUGE-L, chrF over all references of
+"""Report on captions: CIDEr-D, BLEU-1 to 4, ROUGE-L, chrF over all references of
 each item, the loss, and the captions."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def words_of(text: str) -> list[str]:
 
 
 def ngrams(tokens: Tokens) -> list[Counts]:
-    """How often each n-gram occurs, n = 1 to 4."""
+    """Counts of the n-grams, n = 1 to 4."""
     return [
         Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
         for n in range(1, ORDER + 1)

@@ -72,7 +72,7 @@ GIVEN, WRITTEN = "#8a8a8a", "#1f5fa8"
 
 @dataclass(frozen=True, kw_only=True)
 class Composing(SamplingOptions):
-    """How music is continued.
+    """Options of continuing music.
 
     length       steps of the grid to add; a model of events may end sooner
     temperature  0: always what is most probable; below 1 safer, above 1 more varied

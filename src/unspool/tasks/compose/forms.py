@@ -53,7 +53,7 @@ class NextKeysView(AnswerView):
         return self.task.input_field.channels[answer]
 
     def summary(self, scores: Tensor) -> AnswerText:
-        """How probable the whole piece is, and what follows it."""
+        """The likelihood of the whole piece, and the most probable next keys."""
         next_keys = torch.sigmoid(scores[-1])
         likely = next_keys.argsort(descending=True).tolist()[:4]
         names = ", ".join(f"{self.name(i)} {float(next_keys[i]):.2f}" for i in likely)
@@ -86,7 +86,7 @@ class Written(NamedTuple):
 
 
 class MusicForm(ABC):
-    """How music is read and written."""
+    """A representation of music, read and written."""
 
     name: ClassVar[str]
     input_view: ClassVar[type[InputView]]

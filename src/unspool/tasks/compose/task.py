@@ -220,7 +220,7 @@ class Compose(Task):
         )
 
     def piece(self, item: Any, where: str) -> Any:
-        """What an item stands for, in either form."""
+        """The piece of an item, in either form."""
         field = self.input_field
         return field.form.piece(item, where) if self.reads_tokens else field.recording(item, where)
 

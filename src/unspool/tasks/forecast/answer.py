@@ -1,4 +1,4 @@
-"""What `predict` of a forecast is asked for, and what it gives: the next steps of a series."""
+"""Options and answers of forecasts: the next steps of a series."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LEVEL = 0.95  # coverage that intervals promise unless another is asked for
 
 @dataclass(frozen=True)
 class ForecastOptions:
-    """How series are continued.
+    """Options of a forecast.
 
     coverage   that intervals promise: 0.5, 0.8, 0.9 or 0.95
     paths      samples by which the quantiles of a recursive model are found
@@ -152,7 +152,7 @@ class SeriesForecast(Answer):
 
 
 def next_steps(series: Recording, field: HistoryField, first: int = 0) -> list[str]:
-    """What the steps after the last value are called; `first`: steps before those of `own`."""
+    """Names of the steps after the last value; `first`: steps before those of `series`."""
     last = field.last(series) - 1
     ahead = np.arange(1, field.horizon + 1)
     if series.times is None:

@@ -25,8 +25,8 @@ COVERAGES = (0.5, 0.8, 0.9, 0.95)
 
 
 class Margins:
-    """How far intervals are moved out, for each coverage and step ahead: (H,) each; without a
-    validation part, nothing is known and they stay as the model gives them."""
+    """Margins (H,) by which intervals are widened, for each coverage and step ahead; without a
+    validation part, intervals stay as the model gives them."""
 
     def __init__(self) -> None:
         self.by_coverage: dict[float, np.ndarray] = {}

@@ -32,7 +32,7 @@ class Cuts(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """How much of the end of each series is held out: steps, or where they are 0 a share."""
+    """The end of each series that is held out: steps, or where they are 0 a share."""
 
     shares: HoldOut
     valid_steps: int = 0
@@ -136,7 +136,7 @@ def long_enough(
 
 
 def cut(lengths: np.ndarray, horizon: int, held_out: HeldOut, *, where: str) -> tuple[Cuts, int]:
-    """Where the parts of series of such lengths end, and how many are too short to be cut.
+    """Ends of the parts of series of such lengths, and how many are too short to be cut.
 
     What is held out is a horizon at least, and leaves a horizon and one step to train on.
     """

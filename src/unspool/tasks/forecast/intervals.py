@@ -1,4 +1,4 @@
-"""What a forecaster gives of some windows as values with intervals, in the units of the file.
+"""Forecasts of windows as values with intervals, in the units of the file.
 
 The interval of the model itself comes from its quantiles, or from paths that it samples; where it
 has none it is the value alone. Margins from the validation part (`conformal.py`) widen it, or
@@ -31,7 +31,7 @@ class Intervals(NamedTuple):
 def model_intervals(
     model: Any, batch: WindowBatch, forecast: Forecasts, options: ForecastOptions
 ) -> Intervals:
-    """As the model gives them, without margins."""
+    """Intervals of the model itself, without margins."""
     tail = (1 - options.coverage) / 2
     center = in_units(model.uncertain.center(forecast.outputs), forecast)
     if isinstance(model, RecursiveForecaster):  # the quantiles of a step are not those of a path

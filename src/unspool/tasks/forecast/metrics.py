@@ -1,4 +1,4 @@
-"""How good forecasts are, from plain arrays: errors, scaled errors, intervals.
+"""Metrics of forecasts from plain arrays: errors, scaled errors, intervals.
 
 Every function takes the truth y and a forecast of it, (N, H) for N windows and H steps ahead, and
 gives one figure a window, (N,), so that a report can average them and tell how sure it is. Steps

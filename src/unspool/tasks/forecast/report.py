@@ -1,4 +1,4 @@
-"""How good a model's forecasts are, beside those that nothing was learnt for.
+"""Report on forecasts, next to naive ones that learn nothing.
 
 Windows are judged one by one as they come, at every origin of the part: errors in the units of the
 file and in standard deviations of what each series was trained on, sMAPE, MASE, and how often the
@@ -25,7 +25,7 @@ EXAMPLES = 6  # of a report that are kept for a picture
 
 
 class Pasts(NamedTuple):
-    """What stood before some windows, gaps filled with the value before them.
+    """Values before some windows, gaps filled with the value before them.
 
     values   (M,) of their series, one after the other, each from its first value on
     begin    (B,) where the series of each window begins in it, and where the window

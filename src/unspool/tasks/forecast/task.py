@@ -204,7 +204,7 @@ class Forecast(Task):
     def windows(
         self, part: Part, *, training: bool = False, most: int = 0, stride: int = 0
     ) -> OriginBatches:
-        """Those of a part; where nothing is learnt in order, and `stride` apart, or so far that
+        """The windows of a part; outside of training in order, and `stride` apart, or so far that
         there are at most `most`."""
         field, train = self.history, self.config.train
         stretches = part["history"]
@@ -372,7 +372,7 @@ class Forecast(Task):
         return super().reading(model, item)
 
     def called(self, part: Part, row: int, step: int) -> str:
-        """What a picture calls the window of a row that ends before a step."""
+        """The caption of the window of a row that ends before a step."""
         stretches = part["history"]
         target = self.history.channels[int(stretches.channel[row])]
         several = len(np.unique(stretches.series)) > 1

@@ -68,7 +68,7 @@ HEIGHT = 300
 
 @dataclass(frozen=True, kw_only=True)
 class Writing(GenerationOptions):
-    """How a drawing is continued, or a text is written.
+    """Options of continuing a drawing, or of writing a text.
 
     text         to be written, by a model that was trained with texts
     length       points at most
@@ -199,7 +199,7 @@ class PenView(AnswerView):
         return torch.stack([torch.zeros_like(up), up], -1)
 
     def summary(self, scores: Tensor) -> AnswerText:
-        """How probable the whole drawing is."""
+        """The likelihood of the whole drawing."""
         drawings = self.drawings(self.input.batch([self.input]))
         losses = self.model.losses(drawings)
         count = max(1, int(drawings.lengths[0]) - 1)

@@ -1,4 +1,4 @@
-"""What a model of handwriting is compared with: one Gaussian, and a bigram of moves, counted."""
+"""Baselines of handwriting: one Gaussian, and a bigram of moves, counted."""
 
 from __future__ import annotations
 

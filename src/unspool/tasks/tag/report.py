@@ -1,4 +1,4 @@
-"""What an evaluation of tags gives: F1 of spans, or the accuracy of tags that mark none.
+"""Report on tags: F1 of spans, or the accuracy of tags that mark none.
 
 A span counts as found if its first word, its last word and its type are right (exact match, as in
 the CoNLL shared tasks).

@@ -22,7 +22,7 @@ from unspool.text.words import TokenSpan, token_spans
 
 
 class SentenceTags(NamedTuple):
-    """What a model gives for one sentence: the tags, by their numbers, and their probabilities."""
+    """Tags of one sentence, by their numbers, and their probabilities."""
 
     tags: np.ndarray  # (T,)
     along: SpanScores  # (T,) each

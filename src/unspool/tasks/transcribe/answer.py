@@ -1,4 +1,4 @@
-"""What a transcriber answers: a text with the time and the confidence of each of its tokens."""
+"""Transcripts: a text with the time and the confidence of each of its tokens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OBJECTIVES: tuple[Objective, ...] = ("ctc", "attention", "hybrid")
 
 @dataclass(frozen=True, kw_only=True)
 class Transcribing:
-    """How texts are found.
+    """Options of the search for texts.
 
     beam        width of the search over prefixes; 1: the text of the most probable path
     nbest       how many texts are given
@@ -72,7 +72,7 @@ GREEDY = Transcribing(beam=1)
 
 
 def chosen_decoder(objective: Objective, options: Transcribing) -> Objective:
-    """What finds the texts of a model that was trained with an objective: that, unless the options
+    """The decoder of a model that was trained with an objective: that, unless the options
     name a half of it."""
     decoder = options.decoder or objective
     if objective not in ("hybrid", decoder):
@@ -202,8 +202,8 @@ class Confidence(NamedTuple):
 
 
 def fit_confidence(p: np.ndarray, right: np.ndarray, rounds: int = 50) -> Confidence:
-    """By Newton's method on the likelihood, with a Gaussian prior of deviation 3 around (1, 0): a
-    part without an error does not make every answer certain."""
+    """Maximise the likelihood by Newton's method, with a Gaussian prior of deviation 3 around
+    (1, 0): a part without an error does not make every answer certain."""
     x = np.clip(p, SURE, 1 - SURE)
     design = np.stack([np.log(x / (1 - x)), np.ones_like(x)], 1)
     w, center, precision = np.array([1.0, 0.0]), np.array([1.0, 0.0]), np.eye(2) / 9

@@ -28,7 +28,7 @@ from unspool.text.vocab import BEGIN_ID, END_ID
 
 
 class FusedState(NamedTuple):
-    """That of the decoder, and that of the language model."""
+    """The states of the decoder and of the language model."""
 
     inner: Any
     language: Any

@@ -92,7 +92,7 @@ SPACE = "␣"
 
 
 def plain_text(text: str) -> str:
-    """What is compared: white space as single spaces."""
+    """The text that is compared: white space as single spaces."""
     return " ".join(text.split())
 
 

@@ -22,7 +22,7 @@ TOGETHER = 16  # segments of a batch
 
 
 class BestTexts(NamedTuple):
-    """What was found for a recording: the best texts, and of the tokens of the first of them the
+    """Results for a recording: the best texts, and of the tokens of the first of them the
     steps and the network's probability."""
 
     texts: list[CtcText]
@@ -104,7 +104,7 @@ def aligned(log_p: Tensor, ids: list[int]) -> tuple[list[StepSpan], np.ndarray]:
 
 
 def quiet_steps(log_p: Tensor, size: int) -> list[int]:
-    """Where a long row (T, V) is cut into segments of at most `size` steps: behind the step of the
+    """Cuts of a long row (T, V) into segments of at most `size` steps: behind the step of the
     second half of each that is most surely a blank, so that no token is cut. The last is T."""
     ends, start = [], 0
     while len(log_p) - start > size:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TranscriptPart(Answer):
-    """What a chunk has added: the tokens that ended in it, and the text that they add."""
+    """The addition of a chunk: the tokens that ended in it, and the text that they add."""
 
     plural: ClassVar[str] = "transcripts"
     repeats: ClassVar[str | None] = None

@@ -306,7 +306,7 @@ class Transcribe(Task):
     def transcribed(
         self, model: nn.Module, part: Part, options: Transcribing
     ) -> tuple[list[BestTexts], float]:
-        """What is found for each row, and the loss a token where the texts are known: that of the
+        """Results for each row, and the loss a token where the texts are known: that of the
         objective, or of CTC alone where CTC finds the texts of a model that has both."""
         assert isinstance(model, Transcriber)
         with torch.inference_mode():
@@ -335,8 +335,7 @@ class Transcribe(Task):
     def _by_attention(
         self, model: Transcriber, part: Part, options: Transcribing
     ) -> tuple[list[BestTexts], float]:
-        """By a decoder alone, or by CTC and the decoder; recordings are read as wholes, however
-        long."""
+        """Search by a decoder alone, or by CTC and the decoder, over whole recordings."""
         results: list[Any] = [None] * len(part)
         summed_loss, tokens = 0.0, 0
         settings, tokenizer = self.config.model, self.target_tokenizer

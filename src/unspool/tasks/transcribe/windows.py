@@ -1,5 +1,5 @@
-"""What CTC gives for recordings of any length: long ones are read in chunks by a model that carries
-its state, by others in windows that overlap."""
+"""Log probabilities of CTC for recordings of any length: long ones are read in chunks by a model
+that carries its state, by others in windows that overlap."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Overlapping(NamedTuple):
     kept: np.ndarray
 
     def of(self, row: int) -> Overlapping:
-        """Those of one recording, as windows of recording 0."""
+        """The windows of one recording, as those of recording 0."""
         rows = self.windows.origin == row
         windows = Windows(*(column[rows] for column in self.windows))
         return Overlapping(windows._replace(origin=windows.origin * 0), self.kept[rows])
@@ -69,8 +69,8 @@ class CtcScores(NamedTuple):
 
 
 def ctc_log_p(task: Task, model: Transcriber, part: Part) -> Iterator[CtcScores]:
-    """Those of all rows. A row that is longer than a window is given alone: read in chunks by a
-    model that can carry its state, else in several windows."""
+    """Log probabilities of all rows. A row that is longer than a window comes alone: in chunks of
+    a model that can carry its state, else in several windows."""
     cuts = overlapping(part[task.input].lengths, task.config.data.window, model.stride)
     whole = np.flatnonzero(np.bincount(cuts.windows.origin, minlength=len(part)) == 1)
     if len(whole):

@@ -68,7 +68,7 @@ class Candidate(NamedTuple):
 
 
 class CopiedToken(NamedTuple):
-    """Where a written token comes from.
+    """The origin of a written token.
 
     p_gen      the probability with which the model wrote a token of its vocabulary at this step
     copied     the probability that this token was copied
@@ -270,7 +270,7 @@ class Translator:
     def copied(
         self, source: np.ndarray, copies: np.ndarray, tokens: Sequence[int]
     ) -> list[CopiedToken]:
-        """Where each token of a translation comes from."""
+        """The origin of each token of a translation."""
         decoder = self.model.decoder
         assert isinstance(decoder.output, CopyOutput)
         numbered = number_tokens(torch.from_numpy(copies)[None], decoder.output.vocab)
