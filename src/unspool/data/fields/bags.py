@@ -240,9 +240,6 @@ class NgramField(TokenField):
         pieces = [*first, *(mark + piece for second in rest for piece in second)]
         return pieces[: self.max_length or None]
 
-    def fits(self, values: Bags) -> np.ndarray:
-        return np.ones(len(values), dtype=bool)
-
     def check(self, values: Bags, where: Where) -> list[str]:
         return []
 

@@ -40,14 +40,10 @@ class Features:
 
     def __init__(self, series: Series, x: np.ndarray) -> None:
         self.series, self.x = series, x
-        self.lengths = series.raw.lengths
+        self.lengths = self.tokens = series.raw.lengths
 
     def __len__(self) -> int:
         return len(self.series)
-
-    @property
-    def tokens(self) -> np.ndarray:
-        return self.lengths
 
     def digests(self) -> np.ndarray:
         return self.series.digests()

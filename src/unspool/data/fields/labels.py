@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.field import Where
-from unspool.data.fields.label import NamesField, label_name, listed
+from unspool.data.fields.label import LabelWriter, NamesField, label_name, listed
 from unspool.data.read import Column
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
@@ -59,10 +59,10 @@ class LabelSets:
         return marked
 
 
-class LabelsWriter:
+class LabelsWriter(LabelWriter):
     def __init__(self, folder: Path, name: str) -> None:
-        self.folder, self.name = folder, name
-        self.ids, self.offsets, self.names = array("q"), array("q", [0]), dict[str, int]()
+        super().__init__(folder, name)
+        self.offsets = array("q", [0])
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
         for i, value in enumerate(values):
@@ -72,10 +72,8 @@ class LabelsWriter:
             self.offsets.append(len(self.ids))
 
     def close(self) -> None:
-        np.save(self.folder / f"{self.name}.npy", np.array(self.ids, dtype=np.int64))
+        super().close()
         np.save(self.folder / f"{self.name}-offsets.npy", np.array(self.offsets, dtype=np.int64))
-        names = self.folder / f"{self.name}.json"
-        names.write_text(json.dumps(list(self.names)), encoding="utf-8")
 
 
 def as_list(value: Any) -> Sequence[Any]:

@@ -313,9 +313,6 @@ class PairField(TokenField):
         pairs = TokenPairs.of_sides(sides, **self._options)
         return self.form.encoded_pairs(pairs, raw, self.fitted)
 
-    def fits(self, values: Tokens) -> np.ndarray:
-        return np.ones(len(values), dtype=bool)
-
     def check(self, values: Tokens, where: Where) -> list[str]:
         if not self.form.limited or not values.shortened:
             return []

@@ -79,14 +79,10 @@ class Series:
     ) -> None:
         self.raw, self.times, self.moments = raw, times, moments
         self.source, self.seen = source, seen
-        self.lengths = source.step_counts(raw.lengths)
+        self.lengths = self.tokens = source.step_counts(raw.lengths)
 
     def __len__(self) -> int:
         return len(self.raw)
-
-    @property
-    def tokens(self) -> np.ndarray:
-        return self.lengths
 
     def scaled(self, row: int) -> np.ndarray:
         """(T, C) float32; a gap is NaN"""

@@ -91,9 +91,6 @@ class SpanField(Field):
         with np.load(folder / f"{self.name}.npz") as stored:
             return Ragged.of_lengths(stored["values"], stored["lengths"])
 
-    def blank(self, column: Ragged) -> np.ndarray:
-        return np.zeros(len(column), dtype=bool)
-
     def strata(self, column: Ragged) -> np.ndarray:
         return (column.lengths > 0).astype(np.int64)
 

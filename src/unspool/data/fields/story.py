@@ -249,9 +249,6 @@ class StoryField(TokenField):
         texts = np.array([len(story.sentences) + 1 for story in stories], dtype=np.int64)
         return StoryValues(tokens, np.cumsum(texts) - texts, texts, self.memory)
 
-    def fits(self, values: Any) -> np.ndarray:
-        return np.ones(len(values), dtype=bool)
-
     def check(self, values: Any, where: Where) -> list[str]:
         cut = int((values.texts - 1 > values.sizes).sum())
         return [f"of {cut:,} stories the latest {self.memory} sentences are read"] if cut else []

@@ -170,9 +170,6 @@ class TextsField(TokenField):
     def _tokens(self, column: TokenColumn, progress: Progress) -> Tokens:
         return super().values(column, progress)
 
-    def fits(self, values: Any) -> np.ndarray:
-        return np.ones(len(values), dtype=bool)
-
     def check(self, values: Any, where: Where) -> list[str]:
         return []
 

@@ -81,6 +81,9 @@ KINDS = (
 )
 SCORE = "MusicXML, a score"
 TO_MIDI = "save it as MIDI, for example with MuseScore: mscore -o a.mid a.musicxml"
+UNREAD_IMAGES = (
+    ".heic", ".heif", ".avif", ".tif", ".tiff", ".svg", ".psd", ".raw", ".cr2", ".nef", ".ppm"
+)  # fmt: skip
 # Files that are not read, by their endings, and what to do about them.
 UNREAD = {
     **dict.fromkeys(
@@ -88,22 +91,7 @@ UNREAD = {
     ),
     ".abc": "make MIDI of them with abc2midi, or put all into one file to learn them as text",
     **dict.fromkeys(PICKLES, UNPICKLE.replace(" it ", " them ")),
-    **dict.fromkeys(
-        (
-            ".heic",
-            ".heif",
-            ".avif",
-            ".tif",
-            ".tiff",
-            ".svg",
-            ".psd",
-            ".raw",
-            ".cr2",
-            ".nef",
-            ".ppm",
-        ),
-        "save them as PNG or JPEG",
-    ),
+    **dict.fromkeys(UNREAD_IMAGES, "save them as PNG or JPEG"),
     ".pdf": "extract their texts, or save their pages as PNG",
     **dict.fromkeys((".zip", ".tar", ".tgz", ".7z", ".rar"), "unpack them"),
 }

@@ -23,17 +23,8 @@ from unspool.tasks.inputs.text import TextKind
 from unspool.tasks.inputs.video import VideoKind
 
 # Order matters: the first match wins.
-KINDS = (
-    TextKind(),
-    PairKind(),
-    AudioKind(),
-    VideoKind(),
-    ImageKind(),
-    MusicKind(),
-    StrokesKind(),
-    SeriesKind(),
-)
-INPUTS: dict[str, InputKind] = {kind.name: kind for kind in KINDS}
+KINDS = (TextKind, PairKind, AudioKind, VideoKind, ImageKind, MusicKind, StrokesKind, SeriesKind)
+INPUTS: dict[str, InputKind] = {kind.name: kind() for kind in KINDS}
 TEXT = "text"
 TASK_INPUTS = ("question", "story")  # read by one task alone, which has its own fields
 
