@@ -237,11 +237,11 @@ class TraceAndReasons:
         return {"trace": self.trace, "saliency": self.saliency}
 
 
-def run_figures(run: Run, others: list[Run]) -> Iterable[tuple[str, Figure]]:
+def run_figures(run: Run, compared: list[Run]) -> Iterable[tuple[str, Figure]]:
     from unspool.insight.gallery import run_pictures
     from unspool.io.files import read_json
 
-    logs = {str(each.path): each.metrics() for each in (run, *others)}
+    logs = {str(each.path): each.metrics() for each in (run, *compared)}
     path = run.path / "evaluation.json"
     evaluation = read_json(path) if path.exists() else None
     return run_pictures(run.summary(), logs, metric=run.task.metric.name, evaluation=evaluation)

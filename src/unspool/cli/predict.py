@@ -170,11 +170,11 @@ def predict(
     write_answers(answers, out, as_json=as_json, source=kept)
 
 
-def refuse_beside(option: str, texts: list[str], **others: Any) -> None:
+def refuse_beside(option: str, texts: list[str], **options: Any) -> None:
     """Refuse other inputs and outputs beside standard input, whose answers are printed at once."""
     from unspool.errors import ConfigError
 
-    named = [name for name, value in others.items() if value is not None]
+    named = [name for name, value in options.items() if value is not None]
     if named or (texts and texts != ["-"]):
         raise ConfigError(
             f"{option} reads standard input and prints each answer at once",

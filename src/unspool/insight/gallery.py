@@ -98,13 +98,13 @@ def series_pictures(
         yield name, gates_figure(trace, layer) if written else gates_over_time(series, layer, spans)
     for kind in HEADS:
         every = trace.find(kind)
-        if encoder := [own for own in every if "written" not in own.axes]:
+        if encoder := [head for head in every if "written" not in head.axes]:
             yield kind.replace("_", "-"), attention_over_time(series, encoder, spans)
-        if own := [each for each in every if "written" in each.axes]:
+        if decoder := [head for head in every if "written" in head.axes]:
             suffix = "-written" if encoder else ""
             yield (
                 f"{kind.replace('_', '-')}{suffix}",
-                heads_figure(trace._replace(arrays=own), kind),
+                heads_figure(trace._replace(arrays=decoder), kind),
             )
     for window in trace.find("window"):
         yield "window", window_figure(window.values, trace.written)

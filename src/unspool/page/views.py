@@ -118,7 +118,7 @@ VIEWS: dict[str, View] = {
         lambda subject: bool(taps_of(subject, "hidden_state")),
         lambda subject, text: (
             asked_of(subject, text)
-            + [("steps", {"text": text, **own}) for own in layers_of(subject)]
+            + [("steps", {"text": text, **layer}) for layer in layers_of(subject)]
         ),
     ),
     "attention": View(

@@ -21,7 +21,7 @@ GIVEN, WRITTEN = "0.6", "#1f5fa8"
 STEPS = 16  # of an inch
 
 
-def roll_figure(piece: Piece, given: int = 0, *, title: str = "") -> Figure:
+def roll_figure(piece: Piece, prompted: int = 0, *, title: str = "") -> Figure:
     """A bar a note, grey where it was given, blue where it was written; the louder, the darker."""
     width = float(np.clip(len(piece) / STEPS, 5, 24))
     pitches = piece.notes[:, 2] if len(piece.notes) else np.array([60])
@@ -32,12 +32,12 @@ def roll_figure(piece: Piece, given: int = 0, *, title: str = "") -> Figure:
         axes.broken_barh(
             [(first / piece.grid, (last - first) / piece.grid)],
             (pitch - 0.42, 0.84),
-            color=GIVEN if first < given else WRITTEN,
+            color=GIVEN if first < prompted else WRITTEN,
             alpha=0.4 + 0.6 * velocity / 127 if velocity != 64 else 1.0,
             linewidth=0,
         )
-    if 0 < given < len(piece):
-        axes.axvline(given / piece.grid, color="black", linewidth=1, linestyle=":")
+    if 0 < prompted < len(piece):
+        axes.axvline(prompted / piece.grid, color="black", linewidth=1, linestyle=":")
     ticks = [pitch for pitch in range(low, high + 1) if pitch % 12 == 0]
     axes.set_yticks(ticks, [pitch_name(pitch) for pitch in ticks])
     axes.set_ylim(low, high)
