@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,19 +17,7 @@ from typing import TypeAlias
 
 FLAGS = {"start": "from", "settings": "set"}  # arguments whose flag has another name
 FUNCTIONS = {"embed": "unspool.embed.embed", "train": "unspool.train"}  # of commands
-PLACEHOLDERS = {
-    "COLUMN",
-    "CORPUS",
-    "DATA",
-    "DIR",
-    "FILE",
-    "FORMAT",
-    "N",
-    "NAME",
-    "OUT",
-    "RATE",
-    "RUN",
-}
+PLACEHOLDER = re.compile("COLUMN|CORPUS|DATA|DIR|FILE|FORMAT|N|NAME|OUT|RATE|RUN")
 
 _flags = False  # of the process rather than of a context: threads word messages like their command
 
@@ -122,7 +111,7 @@ def assignment(name: str, value: object) -> str:
 def literal(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(literal, value))}]"
-    if isinstance(value, Number) or value in PLACEHOLDERS:
+    if isinstance(value, Number) or PLACEHOLDER.fullmatch(str(value)):
         return str(value)
     return json.dumps(str(value), ensure_ascii=False)
 
