@@ -41,7 +41,7 @@ SPANS = sentence(text="EU left", spans=[{"start": 0, "end": 2, "label": "ORG"}])
 @pytest.mark.parametrize(
     ("name", "content", "options", "says"),
     [
-        ("a.conll", GOOD + "Peter NNP\n", [], ["a.conll:5: expected 3 columns, found 2", "Correct"]),
+        ("a.conll", GOOD + "Peter NNP\n", [], ["a.conll:5: expected 3 columns, found 2. Correct"]),
         ("a.conll", GOOD + "Peter Smith NNP B-PER\n", [], ["a.conll:5: expected 3 columns, found"
          " 4"]),
         ("a.conll", GOOD + "Peter NNP X-PER\n", [], ["a.conll:5: tag 'X-PER' fits no scheme",
