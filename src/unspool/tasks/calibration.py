@@ -59,7 +59,7 @@ class Unseen(NamedTuple):
 def pooled(parts: Sequence[Unseen]) -> tuple[np.ndarray, np.ndarray]:
     """Scores and truth of all rows."""
     return np.concatenate([part.scores for part in parts]), np.concatenate(
-        [own.truth for own in parts]
+        [part.truth for part in parts]
     )
 
 

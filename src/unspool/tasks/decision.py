@@ -138,9 +138,9 @@ class Decision(ABC):
         if not self.train.calibrate:
             return FoldCalibration(None, notes)
         p = []
-        for own in fitting:
-            z, y = pooled([other for other in fitting if other is not own])
-            p.append(self.normalised(own.scores / self.best_temperature(z, y)))
+        for fitted in fitting:
+            z, y = pooled([other for other in fitting if other is not fitted])
+            p.append(self.normalised(fitted.scores / self.best_temperature(z, y)))
         before = self.quality(self.normalised(scores), truth)
         after = self.quality(np.concatenate(p), truth)
         return FoldCalibration(CalibrationReport(self.temperature, before, after), notes)

@@ -179,8 +179,8 @@ class DocumentTask(Task):
         text = JoinedField(first.input, [task.fields[task.input] for task in tasks])
         made = cls(config, {**first.fields, first.input: text})
         model = made.ensemble()
-        for own, trained in zip(model.members, models):
-            own.load_state_dict(trained.state_dict())
+        for member, trained in zip(model.members, models):
+            member.load_state_dict(trained.state_dict())
         model.temperatures.copy_(torch.tensor([task.temperature for task in tasks]))
         return made, model.eval()
 
@@ -190,7 +190,7 @@ class DocumentTask(Task):
         for name, first in parts[0].items():
             if not all(np.array_equal(part[name].rows, first.rows) for part in parts):
                 continue
-            values = JoinedValues([own[name][self.input] for own in parts])
+            values = JoinedValues([part[name][self.input] for part in parts])
             joined[name] = Part(
                 self.fields,
                 {**first.values, self.input: values},

@@ -239,9 +239,9 @@ class ElmoTask(Task):
             for batch in walk(batches, model):
                 x = batch[self.input]
                 counts[batch.rows] = as_array(x.lengths) + 1
-                for direction, found in enumerate(model.read(*inputs(x))):
-                    losses = as_array(model.output.token_losses(found.h, found.targets).double())
-                    np.add.at(sums[:, direction], batch.rows[as_array(found.rows)], losses)
+                for direction, nats in enumerate(model.read(*inputs(x))):
+                    losses = as_array(model.output.token_losses(nats.h, nats.targets).double())
+                    np.add.at(sums[:, direction], batch.rows[as_array(nats.rows)], losses)
         return ElmoReport(sums, counts)
 
     def predict(self, model: nn.Module, items: Iterable[str], options: None = None) -> NoReturn:

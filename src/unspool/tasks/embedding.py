@@ -200,13 +200,13 @@ def place_vectors(model: nn.Module, task: Task, vectors: WordVectors, part: Part
 
 
 def _coverage(
-    vectors: WordVectors, tokens: list[str], found: np.ndarray, counts: np.ndarray
+    vectors: WordVectors, tokens: list[str], covered: np.ndarray, counts: np.ndarray
 ) -> str:
-    folded = sum(1 for token, known in zip(tokens, found) if known and token not in vectors)
+    folded = sum(1 for token, known in zip(tokens, covered) if known and token not in vectors)
     return (
-        f"vectors of {vectors.source}, {vectors.size} elements: {found.sum():,} of {len(tokens):,}"
-        f" tokens in the vocabulary ({folded:,} in lower case),"
-        f" {100 * counts[found].sum() / max(1, counts.sum()):.1f} % of the training text"
+        f"vectors of {vectors.source}, {vectors.size} elements: {covered.sum():,} of"
+        f" {len(tokens):,} tokens in the vocabulary ({folded:,} in lower case),"
+        f" {100 * counts[covered].sum() / max(1, counts.sum()):.1f} % of the training text"
     )
 
 

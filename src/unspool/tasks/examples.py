@@ -53,12 +53,12 @@ def choose_examples(task: Task, part: Part) -> list[Example]:
             examples = _rows(task, part)
         except (UserError, OSError):
             return []
-    examples = list({own.text: own for own in examples}.values())
-    ranked = sorted(examples, key=lambda own: _rank(task, own))
+    examples = list({example.text: example for example in examples}.values())
+    ranked = sorted(examples, key=lambda example: _rank(task, example))
     fresh: dict[str, Example] = {}
     for example in ranked:
         fresh.setdefault(example.truth, example)
-    rest = [own for own in ranked if own is not fresh[own.truth]]
+    rest = [example for example in ranked if example is not fresh[example.truth]]
     return [*fresh.values(), *rest][:KEPT]
 
 
@@ -86,7 +86,7 @@ def _rows(task: Task, part: Part) -> list[Example]:
             if not task.input_field.source.may_be_stored(raw[task.input]):
                 continue
             some = examples_of(task, part, row, raw)
-            examples += [own for own in some if 0 < stored_size(task, own).share <= 1]
+            examples += [example for example in some if 0 < stored_size(task, example).share <= 1]
             continue
         (example,) = examples_of(task, part, row, raw)
         words = example.text.split()

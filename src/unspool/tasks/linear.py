@@ -256,8 +256,8 @@ def fit_linear(task: DocumentTask, parts: Mapping[str, Part]) -> Fitting:
         for part in parts.values():
             part.values = {**part.values, task.input: part[task.input].below(best.size)}
     log = [
-        {"features": own.features, "strength": own.strength, "metrics": own.metrics}
-        for own in trials
+        {"features": trial.features, "strength": trial.strength, "metrics": trial.metrics}
+        for trial in trials
     ]
     note = f"{best.features}, C = {best.strength:g}, chosen on {judge.where}"
     return Fitting(filled(task, weights), log, note)

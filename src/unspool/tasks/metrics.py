@@ -239,7 +239,7 @@ def bootstrap_precision(
         w = np.stack([np.bincount(row, minlength=n) for row in sampled]).astype(np.int32)  # (R, N)
         precisions = [ranking.average_precision(w) for ranking in rankings]
         occurring = sum(precision.any for precision in precisions)
-        macro = sum(own.value for own in precisions) / np.maximum(occurring, 1)
+        macro = sum(precision.value for precision in precisions) / np.maximum(occurring, 1)
         means.append((macro, together.average_precision(w).value))
     return PrecisionIntervals(
         *(percentile_interval(np.concatenate(values), level) for values in zip(*means))

@@ -160,10 +160,10 @@ class MultilabelReport(Report):
             "",
             f"{'label':<{width}}  precision  recall      F1      AP  threshold   count",
         ]
-        for name, own in zip(self.labels, self.table):
+        for name, bounds in zip(self.labels, self.table):
             lines.append(
-                f"{name:<{width}}  {own.precision:9.4f}  {own.recall:6.4f}  {own.f1:6.4f}"
-                f"  {own.average_precision:6.4f}  {own.threshold:9.4f}  {own.support:6d}"
+                f"{name:<{width}}  {bounds.precision:9.4f}  {bounds.recall:6.4f}  {bounds.f1:6.4f}"
+                f"  {bounds.average_precision:6.4f}  {bounds.threshold:9.4f}  {bounds.support:6d}"
             )
         return lines
 
@@ -262,8 +262,8 @@ class SeveralLabels(Decision):
         self.fitted = True
         low, high = self.thresholds.min(), self.thresholds.max()
         scope = "one for each label" if self.train.thresholds == "label" else "one for all"
-        own = f"{low:.3f}" if low == high else f"{low:.3f} to {high:.3f}"
-        notes.append(f"thresholds, {scope}, by F1 on the {rows} rows: {own}")
+        range_shown = f"{low:.3f}" if low == high else f"{low:.3f} to {high:.3f}"
+        notes.append(f"thresholds, {scope}, by F1 on the {rows} rows: {range_shown}")
         if absent := [name for name, column in zip(self.labels, truth.T) if not column.any()]:
             shown = ", ".join(absent[:10]) + (", ..." if len(absent) > 10 else "")
             notes.append(f"labels that no {rows} row has keep the threshold 0.5: {shown}")

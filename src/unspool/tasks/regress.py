@@ -125,8 +125,8 @@ def error_intervals(truth: np.ndarray, guess: np.ndarray) -> dict[str, tuple[flo
     sums = resampled_sums(np.stack([np.abs(wrong), wrong**2, y, y**2], 1))  # (R, 4)
     spread = sums[:, 3] - sums[:, 2] ** 2 / n
     r2 = 1 - sums[:, 1] / np.where(spread > 0, spread, np.inf)
-    found = {"mae": sums[:, 0] / n, "rmse": np.sqrt(sums[:, 1] / n), "r2": r2}
-    return {name: percentile_interval(values) for name, values in found.items()}
+    resampled = {"mae": sums[:, 0] / n, "rmse": np.sqrt(sums[:, 1] / n), "r2": r2}
+    return {name: percentile_interval(values) for name, values in resampled.items()}
 
 
 def number_report(name: str, truth: np.ndarray, guess: np.ndarray, **known: float) -> NumberReport:

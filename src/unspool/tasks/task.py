@@ -74,7 +74,7 @@ class Report(ABC):
         weights = [ones if r.weights is None else r.weights.astype(float) for r in reports]
         sums = [report.scores * weight for report, weight in zip(reports, weights)]
         interval = bootstrap_ratio(np.stack(sums, 1), np.stack(weights, 1))
-        counts = np.array([own.sum() for own in weights])
+        counts = np.array([weight.sum() for weight in weights])
         mean = np.mean([total.sum() for total in sums] / np.maximum(counts, 1e-12))
         independent = self.independent_interval(float(mean), float(counts.mean()))
         return interval if independent is None else widest(interval, independent)

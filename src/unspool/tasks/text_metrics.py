@@ -66,13 +66,13 @@ def rouge_l(
 def rouge(summaries: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray:
     """(N, 3) ROUGE-1, -2 and -L of each summary; of several references the best one counts, for
     each of the three."""
-    found = np.zeros((len(summaries), len(ROUGE_METRICS)))
-    for row, summary, texts in zip(found, summaries, references):
+    values = np.zeros((len(summaries), len(ROUGE_METRICS)))
+    for row, summary, texts in zip(values, summaries, references):
         words = rouge_tokens(summary)
         for other in map(rouge_tokens, texts):
             scores = rouge_n(words, other, 1), rouge_n(words, other, 2), rouge_l(words, [other])
             np.maximum(row, scores, out=row)
-    return found
+    return values
 
 
 ORDER = 4  # of the longest n-gram

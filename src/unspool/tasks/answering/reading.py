@@ -57,7 +57,7 @@ def best_of_windows(
     starts   the token of the context that each begins with
     """
     best: BestSpan | None = None
-    none = min(float(own[0].astype(np.float64).sum()) for own in scores)
+    none = min(float(window[0].astype(np.float64).sum()) for window in scores)
     for window, first, start in zip(scores, firsts, starts):
         i, j, span = best_span(window[first:, 0], window[first:, 1], longest)
         if best is None or span > best.span:

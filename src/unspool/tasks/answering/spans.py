@@ -288,8 +288,8 @@ def steps_of(questions: Questions, spans: AnswerSpans, windows: ContextWindows) 
     for row, (origin, first, length) in enumerate(zip(*windows.windows)):
         row_of = int(origin)
         if row_of not in tokens:
-            own = (questions.tokens_of(row_of, int(a), int(b)) for a, b in spans.all[row_of])
-            tokens[row_of] = [span for span in own if span is not None]
+            ranges = (questions.tokens_of(row_of, int(a), int(b)) for a, b in spans.all[row_of])
+            tokens[row_of] = [span for span in ranges if span is not None]
         for a, b in tokens[row_of]:
             if first <= a and b < first + length:
                 starts[row] = windows.firsts[row] + a - first

@@ -188,15 +188,15 @@ class CaptionTask(Task):
         x, captions = batch[self.input], batch["caption"]
         smoothing, weight = self.config.train.label_smoothing, self.config.model.doubly_stochastic
         encoded = model.encoder(*x.inputs)
-        targets, own = self.targets(model, encoded, captions)
+        targets, repeated = self.targets(model, encoded, captions)
         count = int((captions.lengths - 1).sum())
         if weight:
             with record(model.decoder, "alignment") as trace:
-                loss = model.decoder.loss(targets, own, label_smoothing=smoothing)
+                loss = model.decoder.loss(targets, repeated, label_smoothing=smoothing)
             attended = unattended(trace["alignment"], captions.lengths - 1, encoded, captions.rows)
             loss = loss + weight * attended.sum() / count
         else:
-            loss = model.decoder.loss(targets, own, label_smoothing=smoothing)
+            loss = model.decoder.loss(targets, repeated, label_smoothing=smoothing)
         return Step(loss, count, count + int(x.lengths.sum()), None)
 
     def targets(

@@ -168,15 +168,15 @@ class Frames(MusicForm):
             )
         generator = torch.Generator().manual_seed(options.seed)
         piece = prompt or opening(field, options.seed)
-        given = torch.from_numpy(piece.values)[None]
-        outputs, state = model.read(given, model.start(1))
+        opening_frames = torch.from_numpy(piece.values)[None]
+        outputs, state = model.read(opening_frames, model.start(1))
         logits = model.output(outputs[:, -1])
         written = list[Tensor]()
         for _ in range(options.length):
             frame = sampled_keys(logits, options, generator)
             written.append(frame)
             logits, state = model.step(frame, state)
-        frames = torch.cat([given[0], *written]).numpy()
+        frames = torch.cat([opening_frames[0], *written]).numpy()
         about: dict[str, Any] = {"name": piece.name, "grid": piece.grid, "tempo": piece.tempo}
         whole = piece_of_frames(frames, **about)
         return Written(whole, len(piece), False)

@@ -192,8 +192,8 @@ class Compose(Task):
         with torch.inference_mode():
             for batch in walk(self.batches(part, training=False), model):
                 values, lengths = batch[self.input].inputs[:2]
-                found = self._losses(model, values, lengths)
-                losses[batch.rows] = as_array(found.double().sum(1))
+                nats = self._losses(model, values, lengths)
+                losses[batch.rows] = as_array(nats.double().sum(1))
                 steps[batch.rows] = self.form.steps(values, lengths)
                 events[batch.rows] = lengths.numpy() - 1
         return ComposeReport(losses, steps, events=events if self.reads_tokens else None)

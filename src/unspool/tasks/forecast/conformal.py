@@ -48,7 +48,7 @@ class Margins:
                 float(coverage): np.array([math.inf if x is None else float(x) for x in margins])
                 for coverage, margins in stored.items()
             }
-            shapes = {own.shape for own in self.by_coverage.values()}
+            shapes = {margins.shape for margins in self.by_coverage.values()}
             fine = shapes <= {(horizon,)} and set(self.by_coverage) <= set(COVERAGES)
             fine &= not any(np.isnan(margins).any() for margins in self.by_coverage.values())
         except (AttributeError, TypeError, ValueError, OverflowError):

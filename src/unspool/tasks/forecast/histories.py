@@ -52,7 +52,7 @@ def load_histories(
         part: store_columns(plan, {field.name: field}, progress) for part, plan in plans.items()
     }
     columns: dict[str, VectorColumn] = {
-        part: found.columns[field.name] for part, found in stored.items()
+        part: values.columns[field.name] for part, values in stored.items()
     }
     where = plans["train"].table.name
     notes = field.settle(columns["train"], where=where)
@@ -143,8 +143,8 @@ def cut(lengths: np.ndarray, horizon: int, held_out: HeldOut, *, where: str) -> 
     sizes = {}
     for name in ("valid", "test"):
         steps, share = getattr(held_out, f"{name}_steps"), getattr(held_out.shares, name)
-        own = np.full_like(lengths, steps) if steps else np.round(lengths * share).astype(np.int64)
-        sizes[name] = np.maximum(own, horizon) if steps or share else np.zeros_like(lengths)
+        held = np.full_like(lengths, steps) if steps else np.round(lengths * share).astype(np.int64)
+        sizes[name] = np.maximum(held, horizon) if steps or share else np.zeros_like(lengths)
     short = lengths - sizes["valid"] - sizes["test"] < horizon + 1
     if short.all() and (sizes["valid"] + sizes["test"]).any():
         longest = int(lengths.max())

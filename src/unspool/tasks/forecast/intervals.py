@@ -60,17 +60,19 @@ def calibrated_intervals(
 
 def fit_margins(margins: conformal.Margins, model: Any, batches: OriginBatches) -> list[str]:
     """Fit the margins of every coverage to windows that nothing was learnt from; returns notes."""
-    found: dict[float, list[np.ndarray]] = {level: [] for level in conformal.COVERAGES}
+    by_level: dict[float, list[np.ndarray]] = {level: [] for level in conformal.COVERAGES}
     with torch.inference_mode():
         for batch in walk(batches, model):
             seen = as_array(batch.seen)
             y = np.where(seen, as_array(batch.future), np.nan).astype(np.float64)
             forecast = model(Window(*batch[:5]))
-            for level, values in found.items():
+            for level, values in by_level.items():
                 _, low, high = model_intervals(model, batch, forecast, ForecastOptions(level))
                 values.append(conformal.scores(y, low, high, scale_of(forecast)))
-    scores = {level: np.concatenate(own) for level, own in found.items()}
-    margins.by_coverage = {level: conformal.margins(own, level) for level, own in scores.items()}
+    scores = {level: np.concatenate(values) for level, values in by_level.items()}
+    margins.by_coverage = {
+        level: conformal.margins(values, level) for level, values in scores.items()
+    }
     count = int((~np.isnan(scores[LEVEL])).sum(0).min())
     notes = [f"intervals: made to hold on {count:,} windows of the validation part"]
     if count < conformal.needed(LEVEL):

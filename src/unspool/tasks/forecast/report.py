@@ -85,8 +85,8 @@ class WindowScorer:
         every = max(1, -(-self.total // COMPARED))
         chosen = np.flatnonzero((self.seen + np.arange(len(y))) % every == 0)
         if len(chosen):
-            found = self._continued(naive2, pasts.select(chosen))
-            few = self._figures(y[chosen], found, sd[chosen], scales[chosen])
+            continued = self._continued(naive2, pasts.select(chosen))
+            few = self._figures(y[chosen], continued, sd[chosen], scales[chosen])
             self._keep("naive2", few)
             self._keep("with naive2", {key: figures[key][chosen] for key in ("smape", "mase")})
         errors = ((y - forecast.center) / sd[:, None]) ** 2
@@ -110,18 +110,18 @@ class WindowScorer:
         }
 
     def _keep(self, name: str, figures: dict[str, np.ndarray]) -> None:
-        own = self.figures.setdefault(name, {})
+        kept = self.figures.setdefault(name, {})
         for key, values in figures.items():
-            own.setdefault(key, []).append(values)
+            kept.setdefault(key, []).append(values)
 
     def _continued(self, forecast: NaiveForecast, pasts: Pasts) -> np.ndarray:
         """(B, H) naive forecasts of windows; NaN where no value came before."""
         known = pasts.origins > pasts.begin
         if known.all():
             return forecast(*pasts, self.horizon, self.season)
-        found = np.full((len(known), self.horizon), np.nan)
-        found[known] = forecast(*pasts.select(known), self.horizon, self.season)
-        return found
+        values = np.full((len(known), self.horizon), np.nan)
+        values[known] = forecast(*pasts.select(known), self.horizon, self.season)
+        return values
 
     def _pasts(self, rows: np.ndarray, origins: np.ndarray) -> Pasts:
         """The pasts of windows that are sorted by row; keeps the scale of each row."""
@@ -134,8 +134,8 @@ class WindowScorer:
                 self._scales[row] = self._scale(row, values, first)
             series.append(values)
             firsts.append(first)
-        ends = np.cumsum([len(own) for own in series])
-        begin = np.repeat(ends - [len(own) for own in series], counts)
+        ends = np.cumsum([len(row) for row in series])
+        begin = np.repeat(ends - [len(row) for row in series], counts)
         within = np.maximum(origins - np.repeat(firsts, counts), 0)
         return Pasts(np.concatenate(series), begin, begin + within)
 

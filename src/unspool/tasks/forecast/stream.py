@@ -58,23 +58,23 @@ class HistoryStream(Stream):
 
     def push(self, new: object) -> SeriesForecast:
         state: HistoryState = self.state
-        own = as_steps(new, len(self.field.channels))
+        new_steps = as_steps(new, len(self.field.channels))
         where = f"step {state.steps + 1}"
         before = state.past
-        if len(own):
-            self.field.source.refuse_channels(own, where)
-            if before is not None and (own.times is None) != (before.times is None):
+        if len(new_steps):
+            self.field.source.refuse_channels(new_steps, where)
+            if before is not None and (new_steps.times is None) != (before.times is None):
                 raise DataError("times are given for all steps, or for none", where=where)
             last = None if before is None or before.times is None else float(before.times[-1])
-            refuse_times(own.times, last, where)
-            past = own if before is None else joined(before, own)
+            refuse_times(new_steps.times, last, where)
+            past = new_steps if before is None else joined(before, new_steps)
         elif before is not None:
             past = before
         else:
             raise DataError("nothing has come yet", got=new, remedy="give at least one step")
         self.field.refuse(past, where)
         past = from_step(past, max(0, self.field.last(past) - self.field.length))
-        steps = state.steps + len(own)
+        steps = state.steps + len(new_steps)
         answer = self.answer(past, steps - len(past))
         self.state = HistoryState(steps, past)
         return answer

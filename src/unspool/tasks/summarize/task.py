@@ -55,7 +55,9 @@ class SummarizeReport(Report):
         self.summaries, self.references, self.tokens = summaries, references, count
         self.words = max(1, round(np.mean([len(texts[0].split()) for texts in references])))
         documents = [summary.text for summary in summaries]
-        self.each = 100 * rouge([found.translation for found in summaries], references)  # (N, 3)
+        self.each = 100 * rouge(
+            [summary.translation for summary in summaries], references
+        )  # (N, 3)
         self.lead = 100 * rouge(lead(documents, self.words), references)
         self.scores = self.each[:, ROUGE_METRICS.index("rougeL")]
         self.intervals = {
@@ -191,10 +193,11 @@ class Summarize(Translate):
     ) -> SummarizeReport:
         assert isinstance(model, Seq2Seq)
         rows = np.arange(len(part))
-        summaries, own = self._translate(model, part, rows, options or Decoding())
+        summaries, first_references = self._translate(model, part, rows, options or Decoding())
         further = further_references(part.plan) if part.plan is not None else []
         references = [
-            [text, *(further[row] if further else [])] for text, row in zip(own, part.rows)
+            [text, *(further[row] if further else [])]
+            for text, row in zip(first_references, part.rows)
         ]
         return SummarizeReport(summaries, references, *self._summed_loss(model, part))
 

@@ -255,16 +255,16 @@ class Tag(Task):
         guess: list[np.ndarray] = [np.empty(0)] * len(part)
         total, words = 0.0, 0
         with torch.inference_mode():
-            for found in self.scored(model, part):
-                scores = found.scores
-                tags = as_array(model.output.best(scores, found.lengths))
-                for row, length, own in zip(found.rows, found.lengths.tolist(), tags):
-                    guess[row] = own[:length]
-                truth = self.fields["tags"].collate(part["tags"], found.rows).to(scores.device)
+            for batch in self.scored(model, part):
+                scores = batch.scores
+                tags = as_array(model.output.best(scores, batch.lengths))
+                for row, length, sentence_tags in zip(batch.rows, batch.lengths.tolist(), tags):
+                    guess[row] = sentence_tags[:length]
+                truth = self.fields["tags"].collate(part["tags"], batch.rows).to(scores.device)
                 # A sentence with a tag that the model does not know has no probability.
                 known = (truth.amax(1) < len(self.labels)).cpu().nonzero()[:, 0]
                 if len(known):
-                    rows, lengths = known.to(scores.device), found.lengths[known]
+                    rows, lengths = known.to(scores.device), batch.lengths[known]
                     losses = model.output.loss(scores[rows], truth[rows], lengths)
                     total += float(losses.double().sum().cpu())
                     words += int(lengths.sum())
@@ -297,8 +297,8 @@ class Tag(Task):
         for batch in batches:
             x = batch[self.input]
             scores = model(*x.inputs).double()
-            for row, length, own in zip(batch.rows, x.lengths.tolist(), scores):
-                scored[row] = own[:length]
+            for row, length, row_scores in zip(batch.rows, x.lengths.tolist(), scores):
+                scored[row] = row_scores[:length]
         for row, length in enumerate(part[self.input].lengths.tolist()):
             first, stop = np.searchsorted(windows.origin, [row, row + 1])
             merged = merged_steps(
@@ -352,22 +352,22 @@ class Tag(Task):
             text, words = words_of(new, self.tokenizer)
             along = SpanScores(p.log(), torch.zeros_like(p), torch.zeros_like(p))
             return tagged_text(text, words, SentenceTags(tags, along), self.labels, None)
-        own, _ = self.input_field.source.next_steps(new, None, before.steps)
-        steps = own.steps(before.steps)
-        return tagged_series(str(own), steps, tags, as_array(p), self.labels)
+        new_tags, _ = self.input_field.source.next_steps(new, None, before.steps)
+        steps = new_tags.steps(before.steps)
+        return tagged_series(str(new_tags), steps, tags, as_array(p), self.labels)
 
     def tags(self, model: nn.Module, part: Part) -> list[SentenceTags]:
         """The tags of each sentence."""
         assert isinstance(model, Tagger)
-        found: list[Any] = [None] * len(part)
+        results: list[Any] = [None] * len(part)
         with torch.inference_mode():
             for rows, scores, lengths in self.scored(model, part):
                 tags = model.output.best(scores, lengths)
                 along = model.output.span_scores(scores, tags, lengths)
                 for i, (row, length) in enumerate(zip(rows, lengths.tolist())):
-                    own = SpanScores(*(part[i, :length] for part in along))
-                    found[row] = SentenceTags(as_array(tags[i, :length]), own)
-        return found
+                    row_scores = SpanScores(*(part[i, :length] for part in along))
+                    results[row] = SentenceTags(as_array(tags[i, :length]), row_scores)
+        return results
 
 
 class Scored(NamedTuple):

@@ -180,8 +180,8 @@ class Confidence(NamedTuple):
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
         x = np.clip(p, SURE, 1 - SURE)
-        found: np.ndarray = 1 / (1 + np.exp(-(self.scale * np.log(x / (1 - x)) + self.shift)))
-        return found
+        calibrated: np.ndarray = 1 / (1 + np.exp(-(self.scale * np.log(x / (1 - x)) + self.shift)))
+        return calibrated
 
     def save(self, folder: Path) -> None:
         write_json(folder / FILE, self._asdict())

@@ -64,8 +64,10 @@ class FusedDecoder:
     def step(self, ids: Tensor, state: FusedState) -> tuple[Tensor, FusedState]:
         logits, inner = self.decoder.step(ids, state.inner)
         following, language = self.language.model.step(self.read[ids.cpu()], state.language)
-        own = self.language.of_tokens(following.log_softmax(-1)[:, self.written], self.known)
-        added = (self.weight * own + self.bonus).to(logits.device)
+        language_scores = self.language.of_tokens(
+            following.log_softmax(-1)[:, self.written], self.known
+        )
+        added = (self.weight * language_scores + self.bonus).to(logits.device)
         return logits.float().log_softmax(-1) + added, FusedState(inner, language)
 
     def select(self, state: FusedState, rows: Tensor) -> FusedState:
@@ -143,7 +145,7 @@ class HybridSearch:
         results = []
         searched = zip(self.by_decoder(encoded, steps), self.by_ctc(log_p, steps))
         for row, both in enumerate(searched):
-            texts = {tuple(text.ids) for own in both for text in own.texts}
+            texts = {tuple(text.ids) for ids in both for text in ids.texts}
             candidates = [list(ids) for ids in sorted(texts)]
             memory = encoded.select(torch.full((len(candidates),), row))
             results.append(self._ranked(candidates, memory, log_p[row, : int(steps[row])]))

@@ -86,10 +86,10 @@ class LanguageScores:
             grown = new.nonzero()[:, 0]
             following = self.next[rows]
             if self.recurrent:
-                state = map_state(self.state, lambda own: own[rows])
+                state = map_state(self.state, lambda state: state[rows])
                 if len(grown):
                     logits, after = self.model.step(
-                        ids[grown], map_state(state, lambda own: own[grown])
+                        ids[grown], map_state(state, lambda state: state[grown])
                     )
                     following[grown] = logits.double().log_softmax(-1)
                     state = with_rows(state, after, grown)
@@ -110,7 +110,7 @@ class LanguageScores:
         longest = getattr(self.model, "length", 0)
         cut = [text[-longest:] if longest else text for text in texts]
         size = max(map(len, cut))
-        ids = torch.tensor([own + [0] * (size - len(own)) for own in cut])
+        ids = torch.tensor([text + [0] * (size - len(text)) for text in cut])
         logits = self.model(ids).logits  # each token sees those before it alone
         last = torch.tensor([len(text) - 1 for text in cut])
         return logits[torch.arange(len(cut)), last].double().log_softmax(-1)

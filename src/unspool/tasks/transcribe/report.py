@@ -47,7 +47,9 @@ def edits(truth: Sequence[Any], guess: Sequence[Any]) -> list[Edit]:
     """The alignment of two sequences with the fewest errors; of equals, a substitution before a
     deletion before an insertion, from the end on."""
     names = {token: i for i, token in enumerate(dict.fromkeys([*truth, *guess]))}
-    a, b = (np.array([names[own] for own in tokens], dtype=np.int64) for tokens in (truth, guess))
+    a, b = (
+        np.array([names[token] for token in tokens], dtype=np.int64) for tokens in (truth, guess)
+    )
     table = distances(a, b)
     i, j = len(a), len(b)
     path = []
@@ -80,8 +82,8 @@ class Counts(NamedTuple):
 
 def counted(path: Sequence[Edit]) -> Counts:
     deletions = sum(step.found is None for step in path)
-    insertions = sum(own.true is None for own in path)
-    wrong = sum(not own.right for own in path)
+    insertions = sum(step.true is None for step in path)
+    wrong = sum(not step.right for step in path)
     return Counts(wrong - deletions - insertions, deletions, insertions, len(path) - insertions)
 
 
@@ -101,7 +103,7 @@ class ErrorRate:
 
     def __init__(self, counts: Sequence[Counts]) -> None:
         self.errors = np.array([count.errors for count in counts], dtype=float)
-        self.sizes = np.array([own.size for own in counts], dtype=float)
+        self.sizes = np.array([count.size for count in counts], dtype=float)
         self.value = float(self.errors.sum() / max(1.0, self.sizes.sum()))
         self.interval = bootstrap_ratio(self.errors[:, None], self.sizes[:, None])
         kinds = ("substitutions", "deletions", "insertions")
@@ -136,7 +138,10 @@ class TranscribeReport(Report):
         paths = [edits(true, pair) for true, pair in zip(self.truth, self.found)]
         self.characters = ErrorRate([counted(path) for path in paths])
         self.words = ErrorRate(
-            [counted(edits(true.split(), own.split())) for true, own in zip(self.truth, self.found)]
+            [
+                counted(edits(true.split(), pair.split()))
+                for true, pair in zip(self.truth, self.found)
+            ]
         )
         wrong = Counter(tuple(edit) for path in paths for edit in path if not edit.right)
         self.confusions = wrong.most_common(KEPT)

@@ -76,7 +76,7 @@ class CtcSearch:
         ids, spans, p, scores = list[int](), list[StepSpan](), list[np.ndarray](), np.zeros(2)
         for start in range(0, len(pieces), TOGETHER):
             some = pieces[start : start + TOGETHER]
-            sizes = torch.tensor([len(own) for own in some])
+            sizes = torch.tensor([len(segment) for segment in some])
             batch = torch.nn.utils.rnn.pad_sequence(some, batch_first=True)
             for at, segment in enumerate(self._search(batch, sizes, one), start):
                 first = ends[at - 1] if at else 0

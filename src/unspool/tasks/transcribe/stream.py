@@ -164,13 +164,13 @@ class TranscribeStream(Stream):
         masked[:, self.forbidden] = -torch.inf
         best = masked.max(1)
         p = best.values.double().exp().tolist()
-        for step, (id, own) in enumerate(zip(best.indices.tolist(), p), start=state.steps):
+        for step, (id, frame) in enumerate(zip(best.indices.tolist(), p), start=state.steps):
             if id == last.id:
-                last = last._replace(p=last.p + own)
+                last = last._replace(p=last.p + frame)
                 continue
             if last.id != BLANK:
                 tokens.append((last, step))
-            last = LastToken(id, step, own)
+            last = LastToken(id, step, frame)
         return tokens, last
 
     def _part(
@@ -183,7 +183,7 @@ class TranscribeStream(Stream):
         growing = GrowingText(tokenizer, shown[0])
         growing.waiting = list(shown[1])
         text = "".join(growing.add(token.id) for token, _ in ended)
-        p = np.array([own.p / (end - own.start) for own, end in ended])
+        p = np.array([token.p / (end - token.start) for token, end in ended])
         tokens = [
             TranscriptToken(
                 tokenizer.decode([token.id]), token.start * second, end * second, float(sure)

@@ -196,8 +196,8 @@ class Transcribe(Task):
         names = ("frame", "hop", "bands", "features", "coefficients", "scaling", "input")
         fixed = {f"data.{name}": getattr(self.config.data, name) for name in names}
         fixed |= self.input_field.source.fixed_settings()
-        own = ("patch", "reduction", "objective", "attention", "input_feeding", "tied")
-        fixed |= {f"model.{name}": getattr(self.config.model, name) for name in own}
+        model_names = ("patch", "reduction", "objective", "attention", "input_feeding", "tied")
+        fixed |= {f"model.{name}": getattr(self.config.model, name) for name in model_names}
         return WholeStart(self.target_tokenizer, fixed)
 
     def build(self) -> Transcriber:

@@ -83,10 +83,10 @@ def ctc_log_p(task: Task, model: Transcriber, part: Part) -> Iterator[CtcScores]
     for row in np.setdiff1d(np.arange(len(part)), whole):
         one = part.select(np.array([row]))
         if carries:
-            found = in_chunks(task, model, one)
+            in_one = in_chunks(task, model, one)
         else:
-            found = in_windows(task, model, one, cuts.of(int(row)))
-        joined = torch.cat(found)[None]
+            in_one = in_windows(task, model, one, cuts.of(int(row)))
+        joined = torch.cat(in_one)[None]
         yield CtcScores(np.array([row]), joined, torch.tensor([joined.shape[1]]))
 
 
