@@ -59,7 +59,7 @@ def test_pasted_numbers(look) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x,y\n1,2\n3,oops\n", 'line 3, column y: no number, but “oops”. Mend it, or'),
+        ("x,y\n1,2\n3,oops\n", 'line 3, column y: no number, but “oops”. Correct it, or'),
         ("a,b,c,d\n1,2,3,4", "reads 2 channels (x, y), and line 1 has 4 columns: a, b, c"),
         ("", "there are no numbers. Give some, a step a line"),
         ("x,y\n", "there are names and no numbers"),

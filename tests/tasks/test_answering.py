@@ -331,7 +331,7 @@ def stories(tmp_path_factory) -> Path:
 
 def test_stories_are_learnt_by_reduction(stories, tmp_path) -> None:
     run = unspool.train(
-        stories, out=tmp_path / "run", hidden=16, embedding=16, epochs=20, lr=1e-2, batch=8
+        stories, out=tmp_path / "run", hidden=32, embedding=16, epochs=25, lr=5e-3, batch=8
     )
     assert (run.config.model_name, run.config.model.hops) == ("reduction", 2)
     assert run.report.metrics["accuracy"] > 0.9

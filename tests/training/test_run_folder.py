@@ -387,7 +387,7 @@ def test_where_a_rescue_cannot_be(reviews, classifier, tmp_path, monkeypatch) ->
         "must lie outside of the run folder": {"rescue": out / "x"},
         "Not a directory": {"rescue": "/proc/self/mem/x"},
         "is for one training; got folds=": {"rescue": tmp_path / "y", "folds": 2},
-        "is for one training; got .model=": {"rescue": tmp_path / "y", "model": "auto"},
+        "is for one training; got model=": {"rescue": tmp_path / "y", "model": "auto"},
     }
     for says, more in cases.items():
         with pytest.raises((RunError, ConfigError), match=says):

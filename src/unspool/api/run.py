@@ -399,7 +399,7 @@ def refuse_surrogates(text: str, where: str) -> None:
             "holds half of a surrogate pair, which is no character",
             where=where,
             got=text.encode("utf-8", "backslashreplace").decode(),
-            remedy='mend it with text.encode("utf-8", "replace").decode()',
+            remedy='replace them with text.encode("utf-8", "replace").decode()',
         ) from None
 
 

@@ -192,11 +192,7 @@ def refuse_changes(
     requested = resolve(
         task=task or stored.task,
         model=model or stored.model_name,
-        layers=[
-            ("run", known),
-            (config_file or "config file", from_file),
-            (SETTINGS, settings),
-        ],
+        layers=[("run", known), (config_file or "config file", from_file), (SETTINGS, settings)],
         options=list(cell_options(CELLS[stored.model.cell])) if has_cell else (),
     )
     # What they became when the run began:

@@ -30,12 +30,7 @@ from unspool.insight.summary import summary_of
 from unspool.io.files import list_hash, write_atomic, write_json
 from unspool.io.pictures import save_picture
 from unspool.tasks import TASKS, Report, Task, build_model
-from unspool.tasks.abilities import (
-    Calibrates,
-    FitsDirectly,
-    HasBaselines,
-    HasFindings,
-)
+from unspool.tasks.abilities import Calibrates, FitsDirectly, HasBaselines, HasFindings
 from unspool.tasks.embedding import extended, freeze_embedding, mix_report, place_vectors
 from unspool.tasks.examples import write_examples
 from unspool.tasks.linear import Fitting

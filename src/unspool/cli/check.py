@@ -31,8 +31,7 @@ Group = Annotated[
     ),
 ]
 Suspects = Annotated[
-    bool,
-    Option("--suspects/--no-suspects", help="Look for wrong labels, which takes longest."),
+    bool, Option("--suspects/--no-suspects", help="Look for wrong labels, which takes longest.")
 ]
 Html = Annotated[
     Path | None, Option("--html", metavar="FILE", help="Write the report as a page with pictures.")

@@ -12,8 +12,7 @@ from unspool.cli import show
 
 def demo(
     name: Annotated[
-        str | None,
-        Argument(metavar="NAME", help="Which one; if left out, the best to begin with."),
+        str | None, Argument(metavar="NAME", help="Which one; if left out, the best to begin with.")
     ] = None,
     list_: Annotated[
         bool, Option("--list", help="List the demos, and the ideas of the course.")

@@ -39,10 +39,7 @@ def embed(
     out: Annotated[
         Path | None,
         Option(
-            "--out",
-            "-o",
-            metavar="RUN",
-            help="The folder to write.  [default: runs/NAME-METHOD]",
+            "--out", "-o", metavar="RUN", help="The folder to write.  [default: runs/NAME-METHOD]"
         ),
     ] = None,
     reading: Chosen = NONE,

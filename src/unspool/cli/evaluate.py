@@ -62,11 +62,7 @@ def evaluate(
     options = task_options(loaded, decoding)
     with show.reading() as progress:
         report = loaded.evaluate(
-            data,
-            options=options,
-            note=show.note,
-            progress=progress,
-            **reading,
+            data, options=options, note=show.note, progress=progress, **reading
         )
     show.result(report, as_json=as_json)
     album.add(report_pictures(report.to_json()))

@@ -55,8 +55,7 @@ def look(
         bool, Option("--no-browser", help="Only print the address of the page.")
     ] = False,
     pictures: Annotated[
-        Path | None,
-        Option("--pictures", metavar="DIR", help="Write pictures to this folder."),
+        Path | None, Option("--pictures", metavar="DIR", help="Write pictures to this folder.")
     ] = None,
     format: Annotated[
         str, Option("--format", metavar="png|svg|pdf", help="Format of pictures.")
@@ -89,11 +88,7 @@ def look(
         ),
     ] = "integrated",
     gradients: Annotated[
-        bool,
-        Option(
-            "--gradients",
-            help="Recurrent models: gradient norms by steps back in time.",
-        ),
+        bool, Option("--gradients", help="Recurrent models: gradient norms by steps back in time.")
     ] = False,
     distance: Annotated[
         int, Option("--distance", metavar="N", help="Steps of --gradients without TEXT.", min=1)

@@ -21,8 +21,7 @@ def ngrams(
         int, Option(metavar="N", help="Filters to show for each class; --json has all.", min=1)
     ] = 5,
     picture: Annotated[
-        Path | None,
-        Option("--picture", metavar="FILE", help="Also draw them: .png, .svg or .pdf."),
+        Path | None, Option("--picture", metavar="FILE", help="Also draw them: .png, .svg or .pdf.")
     ] = None,
     reading: Chosen = NONE,
     as_json: AsJson = False,

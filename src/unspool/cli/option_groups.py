@@ -106,8 +106,7 @@ READING: dict[str, Any] = {
     ),
     "known": option("COLUMNS", "forecast: columns known ahead, such as holidays, with commas."),
     "static": option(
-        "COLUMNS",
-        "forecast: columns constant in a series, such as a region, with commas.",
+        "COLUMNS", "forecast: columns constant in a series, such as a region, with commas."
     ),
     "horizon": option("N", "forecast: steps ahead.  [default: a season]", kind=int),
 }
@@ -117,9 +116,7 @@ DECODING: dict[str, Any] = {
     "beam": option("N", "Width of the beam; 1 is greedy.  [default: 5; transcripts: 10]", kind=int),
     "nbest": option("N", "Give the N best translations of each text.  [default: 1]", kind=int),
     "length_penalty": option(
-        "A",
-        "The larger, the longer the translations; 0: no penalty.  [default: 1]",
-        kind=float,
+        "A", "The larger, the longer the translations; 0: no penalty.  [default: 1]", kind=float
     ),
     "max_length": option("N", "Maximum tokens.  [default: twice the source and 10 more]", kind=int),
     "min_length": option("N", "Minimum tokens.  [default: 0]", kind=int),
@@ -131,11 +128,7 @@ DECODING: dict[str, Any] = {
     "int8": switch("--int8", "Quantise the decoder to int8: faster, nearly the same results."),
     "lm": option("RUN", "Transcripts: language model, a run of --task generate.", kind=Path),
     "lm_weight": option("W", "Weight of its log probability.  [default: 0.5]", kind=float),
-    "bonus": option(
-        "B",
-        "Transcripts: bonus a token, for longer texts.  [default: 0]",
-        kind=float,
-    ),
+    "bonus": option("B", "Transcripts: bonus a token, for longer texts.  [default: 0]", kind=float),
     "decoder": option(
         "KIND",
         "Transcripts with objective=hybrid: ctc, attention, or hybrid, which ranks the texts of"

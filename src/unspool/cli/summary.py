@@ -8,13 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from unspool.cli import show
-from unspool.cli.options import (
-    AsJson,
-    Model,
-    Set,
-    Task,
-    assignments,
-)
+from unspool.cli.options import AsJson, Model, Set, Task, assignments
 
 
 def summary(

@@ -194,8 +194,7 @@ class DataConfig(Section):
     )
     grid: int = setting(4, "music: steps per beat, to which MIDI notes are quantised", ge=1, le=96)
     conditional: bool | None = setting(
-        None,
-        "handwrite: condition on a text to write (none: if the data have a column of texts)",
+        None, "handwrite: condition on a text to write (none: if the data have a column of texts)"
     )
     source: str | None = setting(
         None, "translate, summarize: column (name, or number from 1) of the source"

@@ -99,9 +99,7 @@ class ModelConfig(Section):
         when="data.image_encoder",
     )
     reverse_source: bool = setting(
-        False,
-        "translate: reverse the source (Sutskever et al. 2014)",
-        when=DECODER,
+        False, "translate: reverse the source (Sutskever et al. 2014)", when=DECODER
     )
     copying: bool = setting(
         False,
@@ -167,27 +165,16 @@ class ModelConfig(Section):
         lt=1,
     )
     time_masks: int = setting(
-        0,
-        "series, audio: number of time masks in training (SpecAugment)",
-        ge=0,
-        le=100,
+        0, "series, audio: number of time masks in training (SpecAugment)", ge=0, le=100
     )
     time_mask: float = setting(
-        0.05,
-        "longest time mask, as a share of the recording",
-        gt=0,
-        le=1,
-        when="model.time_masks",
+        0.05, "longest time mask, as a share of the recording", gt=0, le=1, when="model.time_masks"
     )
     band_masks: int = setting(
         0, "series, audio: number of channel masks in training (SpecAugment)", ge=0, le=100
     )
     band_mask: float = setting(
-        0.2,
-        "widest channel mask, as a share of the channels",
-        gt=0,
-        le=1,
-        when="model.band_masks",
+        0.2, "widest channel mask, as a share of the channels", gt=0, le=1, when="model.band_masks"
     )
     band_warp: float = setting(
         0.0,
@@ -268,8 +255,7 @@ class ModelConfig(Section):
         when="model.patch",
     )
     objective: Literal["ctc", "attention", "hybrid"] = setting(
-        "ctc",
-        "transcribe: objective: CTC, an attention decoder, or both (Watanabe et al. 2017)",
+        "ctc", "transcribe: objective: CTC, an attention decoder, or both (Watanabe et al. 2017)"
     )
     ctc_weight: float = setting(
         0.3,

@@ -220,11 +220,7 @@ def parse_assignments(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def full_name(
-    key: str,
-    *,
-    options: Collection[str] = (),
-    where: object = None,
-    kind: type[Section] = Config,
+    key: str, *, options: Collection[str] = (), where: object = None, kind: type[Section] = Config
 ) -> str:
     """`section.name` for a key that may lack its section; a cell's own `options` come first, and of
     two settings with one name that of the data needs its section."""

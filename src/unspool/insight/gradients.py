@@ -120,12 +120,7 @@ def gradient_flow(
     if not isinstance(cells, Mapping):
         cells = {
             name: fresh(
-                name,
-                x.shape[-1],
-                hidden,
-                scale=scale,
-                options=(options or {}).get(name),
-                seed=seed,
+                name, x.shape[-1], hidden, scale=scale, options=(options or {}).get(name), seed=seed
             )
             for name in cells
         }

@@ -13,14 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.errors import ConfigError, Option
-from unspool.insight.gradients import (
-    CELL_NAMES,
-    GradientFlow,
-    flow,
-    fresh,
-    gradient_flow,
-    what_ifs,
-)
+from unspool.insight.gradients import CELL_NAMES, GradientFlow, flow, fresh, gradient_flow, what_ifs
 from unspool.insight.inputs import seen_by
 from unspool.nn.cells import Cell
 from unspool.nn.inputs import OneHot, TokenInput, VectorInput

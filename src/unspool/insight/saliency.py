@@ -319,9 +319,7 @@ def step_of(reading: Reading, step: int | None) -> int:
     if not 0 <= step < count:
         steps = "is one step" if count == 1 else f"are {count} steps"
         raise ConfigError(
-            f"there {steps} to ask about",
-            got=f"number {step + 1}",
-            remedy="count from 1",
+            f"there {steps} to ask about", got=f"number {step + 1}", remedy="count from 1"
         )
     return step
 

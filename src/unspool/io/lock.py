@@ -86,9 +86,7 @@ def held_error(folder: Path) -> RunError:
     if holder:
         who = f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
     return RunError(
-        f"is held by {who}",
-        where=folder,
-        remedy=("wait until it has ended, or ", *OTHER),
+        f"is held by {who}", where=folder, remedy=("wait until it has ended, or ", *OTHER)
     )
 
 

@@ -270,8 +270,6 @@ class ElmoModel(nn.Module):
                 where_kept(read.forwards[-1][:, :-1], keep), where_kept(words[:, 1:], keep), rows
             ),
             Predicted(
-                where_kept(read.backwards[-1][:, 1:], keep),
-                where_kept(words[:, :-1], keep),
-                rows,
+                where_kept(read.backwards[-1][:, 1:], keep), where_kept(words[:, :-1], keep), rows
             ),
         )

@@ -271,12 +271,7 @@ class VectorInput(InputLayer):
     """
 
     def __init__(
-        self,
-        channels: int,
-        size: int,
-        *,
-        dropout: float = 0.0,
-        augment: Augment | None = None,
+        self, channels: int, size: int, *, dropout: float = 0.0, augment: Augment | None = None
     ) -> None:
         super().__init__()
         self.channels, self.size = channels, size or channels

@@ -53,11 +53,7 @@ class LookPage:
             ) from None
 
     def serve(
-        self,
-        *,
-        port: int = 0,
-        browser: bool = True,
-        report: Callable[[str], None] = print,
+        self, *, port: int = 0, browser: bool = True, report: Callable[[str], None] = print
     ) -> None:
         """Serve the page on this machine until Ctrl-C, and open it in the browser."""
         with PageServer(self.subject, port) as server:

@@ -106,11 +106,7 @@ class Subject(NamedTuple):
         """Kind of input and how it is shown; for all but texts, the examples by name."""
         field, form = self.task.input_field, self.task.input_field.form
         if self.task.reads_tokens:
-            return {
-                "shown_as": "tokens",
-                "unit": form.step_noun,
-                "sides": list(form.sides),
-            }
+            return {"shown_as": "tokens", "unit": form.step_noun, "sides": list(form.sides)}
         return {
             "shown_as": form.display.form,
             "channels": field.channels,

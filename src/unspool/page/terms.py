@@ -21,18 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.insight.trace import ASIDE
-from unspool.nn.cells import (
-    GRU,
-    IRNN,
-    LSTM,
-    Cell,
-    Coupled,
-    Elman,
-    MinGRU,
-    MinLSTM,
-    Peephole,
-    State,
-)
+from unspool.nn.cells import GRU, IRNN, LSTM, Cell, Coupled, Elman, MinGRU, MinLSTM, Peephole, State
 
 Terms = dict[str, dict[str, Tensor]]
 

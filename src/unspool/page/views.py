@@ -134,18 +134,14 @@ VIEWS: dict[str, View] = {
         ),
     ),
     "gradients": View(
-        is_recurrent,
-        lambda subject, text: [("gradients", {}), *asked_of(subject, text, "states")],
+        is_recurrent, lambda subject, text: [("gradients", {}), *asked_of(subject, text, "states")]
     ),
     "ngrams": View(
         lambda subject: has_filters(subject) and subject.task.reads_tokens,
         lambda subject, text: [("ngrams", {"text": text})],
     ),
     "positions": View(has_positions, lambda subject, text: [("positions", {})]),
-    "neighbours": View(
-        reads_tokens,
-        lambda subject, text: [("neighbours", {"text": text})],
-    ),
+    "neighbours": View(reads_tokens, lambda subject, text: [("neighbours", {"text": text})]),
     "training": View(
         lambda subject: subject.log.exists(), lambda subject, text: [("training", {})]
     ),

@@ -130,11 +130,6 @@ class BatchedSearch:
             if copies is not None:
                 encoded = encoded._replace(copies=Copies(copies))
             hypotheses = self.search(
-                encoded,
-                decoding,
-                limits,
-                forbidden=forbidden,
-                aligned=aligned,
-                generator=generator,
+                encoded, decoding, limits, forbidden=forbidden, aligned=aligned, generator=generator
             )
             yield from zip(batch.rows.tolist(), hypotheses)

@@ -95,11 +95,7 @@ class PackedSearch:
         self.packed = PackedDecoder(self._shape(), layers, self._output(), as_bytes=as_bytes)
 
     def start(
-        self,
-        encoded: Encoded | None = None,
-        *,
-        aligned: bool = False,
-        batch: int = 1,
+        self, encoded: Encoded | None = None, *, aligned: bool = False, batch: int = 1
     ) -> PackedState:
         """`batch` is that of a language model, which has no memory."""
         if encoded is None:

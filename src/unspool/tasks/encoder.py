@@ -17,19 +17,9 @@ from unspool.nn.cells import CELLS, cell_options
 from unspool.nn.convolution import ConvolutionStack
 from unspool.nn.encoder import Encoder
 from unspool.nn.images import Augmentation
-from unspool.nn.inputs import (
-    AddFeatures,
-    ClassToken,
-    ConcatFeatures,
-    Masks,
-)
+from unspool.nn.inputs import AddFeatures, ClassToken, ConcatFeatures, Masks
 from unspool.nn.network import Network, PassThrough
-from unspool.nn.pairs import (
-    Between,
-    BidirectionalAttention,
-    DecomposableAttention,
-    SegmentVectors,
-)
+from unspool.nn.pairs import Between, BidirectionalAttention, DecomposableAttention, SegmentVectors
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.transformer import TransformerDecoder, TransformerEncoder
 from unspool.nn.transformer_blocks import TransformerOptions
@@ -182,11 +172,7 @@ def build_network(model: ModelConfig, inputs: int, *, steps: int = 0) -> Network
         return PassThrough(inputs, steps=steps)
     if model.network == "cnn":
         return ConvolutionStack(
-            inputs,
-            model.filters,
-            widths=model.widths,
-            layers=model.layers,
-            dropout=model.dropout,
+            inputs, model.filters, widths=model.widths, layers=model.layers, dropout=model.dropout
         )
     return Recurrent(
         model.cell,

@@ -24,11 +24,7 @@ from unspool.data.part import Part
 from unspool.data.streams import LaneBatches, StreamBatch, StridedBatches, WindowBatches
 from unspool.errors import ConfigError, Option
 from unspool.nn.cells import steady
-from unspool.nn.models.language_model import (
-    LanguageModel,
-    NextTokenModel,
-    TransformerLanguageModel,
-)
+from unspool.nn.models.language_model import LanguageModel, NextTokenModel, TransformerLanguageModel
 from unspool.nn.network import map_state
 from unspool.search import stream
 from unspool.tasks.answer import Answer, one_line

@@ -15,14 +15,7 @@ from unspool.data.fields.video import VideoSource
 from unspool.nn.efficientnet import EncoderInput
 from unspool.nn.frames import ClipAugment, FrameInput
 from unspool.nn.images import Augmentation, ConvolutionalInput, ImageAugment, Patches
-from unspool.nn.inputs import (
-    Augment,
-    InputLayer,
-    Masks,
-    SpecAugment,
-    TokenInput,
-    VectorInput,
-)
+from unspool.nn.inputs import Augment, InputLayer, Masks, SpecAugment, TokenInput, VectorInput
 
 DEFAULT_SIZE = 64  # of the vectors of a convolutional input layer where none is set
 

@@ -20,12 +20,7 @@ from unspool.config.resolve import read_toml
 from unspool.data.read.memory import source_of
 from unspool.data.store.columns import Progress
 from unspool.topic_model.fitting import find_topics
-from unspool.topic_model.folder import (
-    is_topics,
-    load_topics,
-    save_topics,
-    train_command,
-)
+from unspool.topic_model.folder import is_topics, load_topics, save_topics, train_command
 from unspool.topic_model.result import Topic, TopicAnswer, Topics
 from unspool.topic_model.settings import make_config
 from unspool.topic_model.vectors import model_record

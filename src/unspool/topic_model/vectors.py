@@ -145,11 +145,7 @@ def corpus_vectors(
 
 
 def read_vectors(
-    vectors: DocumentVectors,
-    texts: Iterable[str],
-    *,
-    total: int,
-    progress: Progress | None = None,
+    vectors: DocumentVectors, texts: Iterable[str], *, total: int, progress: Progress | None = None
 ) -> np.ndarray:
     """(N, E) of any number of texts."""
     parts = []

@@ -57,10 +57,7 @@ def save_checkpoint(
 
 
 def restore_checkpoint(
-    folder: Path,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    warn: Callable[[str], None],
+    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, warn: Callable[[str], None]
 ) -> tuple[Counters, Any] | None:
     """Load the newest whole checkpoint; None where there is none at all."""
     paths = checkpoints(folder)

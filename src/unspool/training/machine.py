@@ -38,9 +38,7 @@ def resolve_device(device: str) -> str:
     usual = "cuda" if "cuda" in here else "cpu"
     if device != "auto" and device not in here:
         raise ConfigError(
-            "train.device is not on this machine",
-            got=device,
-            remedy=f"set device={usual}",
+            "train.device is not on this machine", got=device, remedy=f"set device={usual}"
         )
     return usual if device == "auto" else device
 

@@ -40,9 +40,7 @@ class SimilarityScore:
         return {"list": self.name, **_fields(self, "pairs", "covered", "spearman")}
 
     def lines(self) -> list[str]:
-        return [
-            f"Spearman {self.spearman:.4f}   {self.covered:,} of {self.pairs:,} pairs covered",
-        ]
+        return [f"Spearman {self.spearman:.4f}   {self.covered:,} of {self.pairs:,} pairs covered"]
 
 
 @dataclass(frozen=True)

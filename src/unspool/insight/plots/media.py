@@ -92,9 +92,7 @@ def ngram_figure(table: NgramTable, *, filters: int = 4, ngrams: int = 5) -> Fig
             axes.axis("on")
             best = feature.ngrams[:ngrams]
             axes.barh(
-                range(len(best)),
-                [n.activation for n in best],
-                color=COLOURS[column % len(COLOURS)],
+                range(len(best)), [n.activation for n in best], color=COLOURS[column % len(COLOURS)]
             )
             axes.set_yticks(range(len(best)), [label(n.text) for n in best], fontsize=7)
             axes.invert_yaxis()

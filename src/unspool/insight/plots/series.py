@@ -56,10 +56,7 @@ CHANNELS = 8  # drawn in a picture at most
 
 
 def series_figure(
-    series: Recording,
-    *,
-    bands: Mapping[str, Sequence[str]] | None = None,
-    title: str = "",
+    series: Recording, *, bands: Mapping[str, Sequence[str]] | None = None, title: str = ""
 ) -> Figure:
     """The channels of a series as curves over time.
 

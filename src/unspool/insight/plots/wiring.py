@@ -58,11 +58,7 @@ STATES = {
     "$c_t$": (6.35, HIGH),
 }
 INPUT = Wire(((0.6, -0.4), (0.6, LOW)))
-KEPT = (
-    Wire(((0, HIGH), (6, HIGH)), "update"),
-    Wire(((0, LOW), (3.9, LOW))),
-    INPUT,
-)
+KEPT = (Wire(((0, HIGH), (6, HIGH)), "update"), Wire(((0, LOW), (3.9, LOW))), INPUT)
 OUTPUT = (
     Wire(((3.9, LOW), (3.9, GATES), (4.9, GATES)), "output"),
     Wire(((4.9, HIGH), (4.9, GATES)), "output"),
@@ -176,11 +172,7 @@ CELLS: dict[str, Wiring] = {
             r"$n_t = \tanh(W_n x_t + U_n (r_t \odot h_{t-1}))$",
             r"$h_t = (1 - z_t) \odot h_{t-1} + z_t \odot n_t$",
         ),
-        (
-            Mark("$r_t$", (1.3, 1.98)),
-            Mark("$z_t$", (2.7, 2.0), side=-1),
-            Mark("$n_t$", (4.4, 2.0)),
-        ),
+        (Mark("$r_t$", (1.3, 1.98)), Mark("$z_t$", (2.7, 2.0), side=-1), Mark("$n_t$", (4.4, 2.0))),
     ),
 }
 

@@ -64,7 +64,7 @@ function columnsFor(header, width, channels) {
 
 function number(cell, line, column) {
   if (cell === undefined || isGap(cell)) return null;
-  if (!isNumber(cell)) throw new Error(`line ${line}, column ${column}: no number, but “${cell.slice(0, 40)}”. Mend it, or leave it empty as a gap`);
+  if (!isNumber(cell)) throw new Error(`line ${line}, column ${column}: no number, but “${cell.slice(0, 40)}”. Correct it, or leave it empty as a gap`);
   return Number(cell);
 }
 

@@ -27,12 +27,7 @@ from unspool.search.batched import DecoderSearch
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.search.rules import Hypothesis
 from unspool.tasks.answer import Answer, one_line
-from unspool.tasks.answering.stories import (
-    StoryAnswers,
-    StoryView,
-    memory_options,
-    smallest_story,
-)
+from unspool.tasks.answering.stories import StoryAnswers, StoryView, memory_options, smallest_story
 from unspool.tasks.decoder import build_decoder, check_decoder
 from unspool.tasks.encoder import build_encoder
 from unspool.tasks.metrics import Metric, wilson_interval

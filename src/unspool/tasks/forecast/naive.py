@@ -57,11 +57,7 @@ def naive2(
 
 NaiveForecast = Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], np.ndarray]
 
-NAIVE: dict[str, NaiveForecast] = {
-    "naive": naive,
-    "seasonal naive": seasonal_naive,
-    "drift": drift,
-}
+NAIVE: dict[str, NaiveForecast] = {"naive": naive, "seasonal naive": seasonal_naive, "drift": drift}
 
 
 def is_seasonal(past: np.ndarray, season: int) -> bool:

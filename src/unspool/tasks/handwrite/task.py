@@ -30,21 +30,10 @@ from unspool.data.read.strokes import Strokes
 from unspool.errors import ConfigError, DataError, Option
 from unspool.nn.cells import steady
 from unspool.nn.encoder import Encoder
-from unspool.nn.models.handwriting import (
-    Bigram,
-    Drawings,
-    Handwriting,
-    OneGaussian,
-    PenModel,
-)
+from unspool.nn.models.handwriting import Bigram, Drawings, Handwriting, OneGaussian, PenModel
 from unspool.nn.taps import record
 from unspool.nn.text_window import WindowedRecurrent, WindowText
-from unspool.tasks.encoder import (
-    build_encoder,
-    check_model,
-    checked_options,
-    recurrent_models,
-)
+from unspool.tasks.encoder import build_encoder, check_model, checked_options, recurrent_models
 from unspool.tasks.handwrite.answer import HandwriteReport, Handwritten, PenView, Writing
 from unspool.tasks.handwrite.baselines import fit_baseline
 from unspool.tasks.input_layers import InputOptions, input_layer

@@ -47,10 +47,7 @@ def plan_summaries(
             return None
     names: dict[str, Any] = {}
     if source is not None and target is not None:
-        names = {
-            "source": data.source or source.name,
-            "target": data.target or target.name,
-        }
+        names = {"source": data.source or source.name, "target": data.target or target.name}
     plan = plan_pairs(table, data.model_copy(update=names), named=True, task="summarize")
     if plan is None or plan.table.shape == Shape.PAIRS:
         return plan

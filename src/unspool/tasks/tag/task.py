@@ -196,9 +196,7 @@ class Tag(Task):
         characters = None
         if self.spelling is not None:
             characters = CHARACTER_ENCODERS[model.characters](
-                len(self.spelling),
-                embedding=model.character_embedding,
-                size=model.character_hidden,
+                len(self.spelling), embedding=model.character_embedding, size=model.character_hidden
             )
         encoder = build_encoder(
             model,

@@ -174,9 +174,7 @@ class TranscribeStream(Stream):
         return tokens, last
 
     def _part(
-        self,
-        ended: list[tuple[LastToken, int]],
-        shown: tuple[tuple[int, ...], tuple[int, ...]],
+        self, ended: list[tuple[LastToken, int]], shown: tuple[tuple[int, ...], tuple[int, ...]]
     ) -> tuple[TranscriptPart, tuple[tuple[int, ...], tuple[int, ...]]]:
         tokenizer = self.task.target_tokenizer
         second = self.task.input_field.source.duration * self.model.patch

@@ -32,12 +32,7 @@ from unspool.nn.models.transcriber import Transcriber
 from unspool.nn.reduction import Reduction, StackedFrames, StridedConvolutions
 from unspool.tasks.abilities import WholeStart
 from unspool.tasks.decoder import build_decoder, check_decoder
-from unspool.tasks.encoder import (
-    build_encoder,
-    check_learned_positions,
-    masks_of,
-    recurrent_models,
-)
+from unspool.tasks.encoder import build_encoder, check_learned_positions, masks_of, recurrent_models
 from unspool.tasks.inputs import input_kind, read_field, reads_text, recommended_settings
 from unspool.tasks.inputs.kind import named_recordings
 from unspool.tasks.metrics import Metric

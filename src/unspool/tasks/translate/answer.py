@@ -231,12 +231,7 @@ class Translator:
         return [beyond[t] if t in beyond else self.target.shown([t])[0] for t in tokens]
 
     def _present(
-        self,
-        text: str,
-        values: Tokens,
-        row: int,
-        hypotheses: list[Hypothesis],
-        decoding: Decoding,
+        self, text: str, values: Tokens, row: int, hypotheses: list[Hypothesis], decoding: Decoding
     ) -> Translation:
         ids, pieces = values[row].tolist(), self.source.pieces(text)
         beyond = self.beyond(values.copies(row), pieces) if self.copies else {}

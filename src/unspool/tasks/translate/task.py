@@ -258,11 +258,7 @@ class Translate(Task):
         translations, references = self._translate(model, part, rows, GREEDY)
         texts = [translation.translation for translation in translations]
         exact = np.mean([text == wanted for text, wanted in zip(texts, references)])
-        return {
-            **self.judge(texts, references),
-            "exact": float(exact),
-            "loss": total / tokens,
-        }
+        return {**self.judge(texts, references), "exact": float(exact), "loss": total / tokens}
 
     def judge(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         """The figures of some texts, with `metric` among them."""
