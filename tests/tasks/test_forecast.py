@@ -347,7 +347,9 @@ def test_files_of_other_series_than_were_learnt(loads, tmp_path) -> None:
     )
     settings = {"horizon": 6, **SMALL}
     run = unspool.train(loads, task="forecast", out=tmp_path / "run", **settings)
-    learnt = r"fewer.csv: the model has learnt 2 channels, and the file has 1. Name those of load"
+    learnt = (
+        r"fewer.csv: the model was trained on 2 channels, and the file has 1. Name those of load"
+    )
     with pytest.raises(DataError, match=learnt):
         run.evaluate(fewer)
     with pytest.raises(DataError, match=learnt):
@@ -599,3 +601,20 @@ def test_the_horizon_of_series_that_are_shorter_than_three_seasons(tmp_path) -> 
     path = table(tmp_path / "weeks.csv", rows, "date,sales")
     run = unspool.train(path, task="forecast", out=tmp_path / "run", **SMALL)
     assert (run.task.history.season, run.task.history.horizon) == (52, 6)
+
+
+def test_a_horizon_implies_a_forecast(tmp_path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n" + "".join(f"{i * 37 % 11},{i % 7}\n" for i in range(40)))
+    assert open_plan(path, DataConfig(horizon=4)).task == "forecast"
+
+
+def test_texts_without_dates_imply_no_forecast(tmp_path) -> None:
+    path = tmp_path / "reviews.csv"
+    rows = [f"{'good' if i % 2 else 'bad'} film number {i},{i % 2}" for i in range(40)]
+    path.write_text("text,label\n" + "\n".join(rows) + "\n")
+    with pytest.raises(
+        ConfigError, match=r"data\.horizon is a setting of forecast; this is classify"
+    ):
+        unspool.train(path, horizon=9, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -79,7 +79,7 @@ def test_naive_forecasts() -> None:
     assert continued(naive.drift, np.array([3.0]), 2).tolist() == [3, 3]
 
 
-@pytest.mark.parametrize("forecast", [*naive.NAIVE.values(), naive.naive2])
+@pytest.mark.parametrize("forecast", [*naive.NAIVE.values(), naive.naive2, naive.theta])
 def test_naive_forecasts_of_many_origins_see_nothing_behind_them(forecast) -> None:
     series = np.random.default_rng(1).uniform(1, 2, 60) + np.resize([0.0, 1.0, 2.0, 5.0], 60)
     origins = np.array([1, 3, 17, 17, 40, 59])
@@ -118,6 +118,34 @@ def test_naive2_without_a_season_is_naive() -> None:
     assert continued(naive.naive2, past[:20], 3, 12).tolist() == [past[19]] * 3
     assert continued(naive.naive2, np.full(60, 2.0), 3, 12).tolist() == [2, 2, 2]
     assert continued(naive.naive2, past - 1.5, 3, 12).tolist() == [past[-1] - 1.5] * 3
+
+
+# Forecasts of Theta(season_length=m) of statsforecast 2.1.1, which also fits the first level.
+THETA = [
+    (60, 1, [57.1643, 57.2116, 57.2589, 57.3062, 57.3535, 57.4009]),
+    (120, 1, [86.1821, 86.3322, 86.4822, 86.6322, 86.7822, 86.9322]),
+    (200, 1, [55.0611, 55.0759, 55.0906, 55.1054, 55.1201, 55.1349]),
+    (96, 12, [135.0184, 154.2472, 169.1226, 175.9638, 172.7372, 156.6035]),
+    (144, 12, [90.0167, 104.1978, 113.1650, 118.8981, 114.1760, 102.5116]),
+    (300, 24, [225.7363, 206.2493, 189.3386, 175.5545, 166.6198, 158.8713]),
+]
+
+
+def test_theta_as_statsforecast_has_it() -> None:
+    rng = np.random.default_rng(0)
+    for number, (steps, season, expected) in enumerate(THETA):
+        t, walk = np.arange(steps), np.cumsum(rng.normal(0, 1, steps))
+        y = 50 + 0.3 * t * (number % 2) + walk * (number != 1) + rng.normal(0, 2, steps)
+        if season > 1:
+            y = (y + 60) * (1 + 0.3 * np.sin(2 * np.pi * t / season))
+        assert continued(naive.theta, y.round(2), 6, season) == pytest.approx(expected, rel=0.01)
+
+
+def test_theta_of_a_line_and_of_few_values() -> None:
+    line = 3.0 + 2.0 * np.arange(40)
+    assert np.diff(continued(naive.theta, line, 5)) == pytest.approx([1.0] * 4)  # half of the slope
+    assert continued(naive.theta, line[:2], 3).tolist() == [5, 5, 5]
+    assert continued(naive.theta, np.full(9, 4.0), 2) == pytest.approx([4, 4])
 
 
 def test_indices_by_brute_force() -> None:

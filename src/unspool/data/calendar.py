@@ -1,4 +1,4 @@
-"""What a date tells of a step: the time of day, the day of the week, the time of the year; and what
+"""Calendar features of a step: the time of day, the day of the week, the time of the year; and what
 comes after it: some seconds, a month, the next working day.
 
 In: seconds since 1970 (T,). Out: (T, K), for each cycle the sine and cosine of where the step

@@ -1,15 +1,21 @@
 """The content of a cell: nothing, a number, an encoded image, or a date, in seconds since 1970.
 
-A format of dates is "iso" (`2026-05-01 13:45:00`), or that of the day in the letters of
-`time.strptime`, such as `%d/%m/%Y`; a time of day may stand behind it. All cells of a column have
-one format: `01/02/2026` alone does not tell which of its numbers is the month, the column often
-does.
+A format of dates is one of
+    iso             `2026-05-01 13:45:00`; with an offset (`iso+02:00`) times are those of its zone
+    %d/%m/%Y        the day in the letters of `time.strptime`; a time of day may stand behind it
+    quarter, ...    a period of a year: `1970 Q1`, `2024-W05`, `2024M01`, `2024H1`
+    unix, unix_ms, unix_us, unix_ns, excel, decimal_year
+                    numbers: since 1970, days as spreadsheets count them, 1949.083
+All cells of a column have one format: `01/02/2026` alone does not tell which of its numbers is the
+month, the column often does. Numbers become dates by the name of their column
+(`data/read/time_columns.py`).
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -23,11 +29,35 @@ DAYS = (
     "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d",
     "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y",
     "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%Y-%m", "%Y/%m", "%m/%Y", "%b %Y", "%B %Y",
-    "%b-%Y", "%Y-%b",
+    "%b-%Y", "%Y-%b", "%b-%y", "%B-%Y", "%B-%y", "%b/%Y", "%Y %b", "%d %b %y", "%d%b%Y", "%Y-%m-%d",
 )  # fmt: skip
-DAY_LETTERS = {"%d": "day", "%m": "month", "%b": "month", "%B": "month", "%Y": "year", "%y": "year"}
+DAY_LETTERS = {
+    "%d": "day", "%m": "month", "%b": "month", "%B": "month", "%Y": "year", "%y": "year",
+    "%H": "hour", "%M": "minute", "%S": "second",
+}  # fmt: skip
+PERIODS = {"Q": "quarter", "M": "month", "W": "week", "H": "half"}
+PERIOD = re.compile(
+    r"(?P<year>\d{4})[-/: ]?(?P<unit>[QMWH])(?P<number>\d{1,2})"
+    r"|(?P<unit_first>[QH])(?P<number_first>\d)[-/: ]?(?P<year_last>\d{4})",
+    re.IGNORECASE,
+)
+# Seconds of a unit, and the number that stands for 1970
+NUMBERED_TIMES = {
+    "unix": (1.0, 0.0), "unix_ms": (1e-3, 0.0), "unix_us": (1e-6, 0.0), "unix_ns": (1e-9, 0.0),
+    "excel": (86_400.0, 25_569.0),
+}  # fmt: skip
+FORMAT_NAMES = {
+    "unix": "seconds since 1970", "unix_ms": "milliseconds since 1970",
+    "unix_us": "microseconds since 1970", "unix_ns": "nanoseconds since 1970",
+    "excel": "days of a spreadsheet", "quarter": "quarters", "month": "months", "week": "weeks",
+    "half": "half-years", "%Y": "years", "decimal_year": "years with months as decimals",
+}  # fmt: skip
+DECIMAL_YEAR, NEAR_MONTH = "decimal_year", 0.05  # 1949.083 is February 1949
+OFFSET = re.compile(r"[+-]\d{2}:?\d{2}|Z|UTC|GMT", re.IGNORECASE)
+ZONE = re.compile(r"iso([+-])(\d{2}):(\d{2})")
 OF_DAY = re.compile(
-    r"(.*?\S)[T ]\s*(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?:\s*([AaPp])\.?[Mm]\.?)?"
+    r"(.*?\S)[T ]\s*(\d{1,2})(?::|\.(?=\d\d\.))(\d{2})(?:[:.](\d{2}(?:\.\d+)?))?"
+    r"(?:\s*([AaPp])\.?[Mm]\.?)?"
 )
 LONGEST = 40  # characters of a date
 IMAGE_STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM")
@@ -70,20 +100,79 @@ def is_number(value: Any) -> bool:
 def seconds(cell: str, form: str) -> float:
     """NaN where the cell is no date of this format."""
     try:
-        if form == ISO:
-            date = datetime.fromisoformat(cell)
-            return in_range((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp())
-        match = OF_DAY.fullmatch(cell)
-        date = datetime.strptime(match[1] if match else cell, form).replace(tzinfo=UTC)
+        if form.startswith(ISO):
+            return in_range(iso_date(cell).timestamp() + zone_seconds(form))
+        if form in NUMBERED_TIMES:
+            unit, zero = NUMBERED_TIMES[form]
+            return in_range((float(cell) - zero) * unit)
+        if form == DECIMAL_YEAR:
+            months = round(12 * float(cell))
+            near = abs(12 * float(cell) - months) < NEAR_MONTH
+            date = datetime(months // 12, months % 12 + 1, 1, tzinfo=UTC)
+            return in_range(date.timestamp()) if near else math.nan
+        if form in PERIODS.values():
+            return in_range(period_start(cell, form).timestamp())
+        match = None if "%H" in form or "%I" in form else OF_DAY.fullmatch(cell)
+        date = datetime.strptime(match[1] if match else cell, form)
         if match is None:
-            return in_range(date.timestamp())
+            return in_range((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp())
         hour = int(match[2])
         if match[5]:
             hour = hour % 12 + 12 * (match[5] in "pP")
         after = timedelta(hours=hour, minutes=int(match[3]), seconds=float(match[4] or 0))
-        return in_range((date + after).timestamp())
+        return in_range((date.replace(tzinfo=UTC) + after).timestamp())
     except (ValueError, OverflowError):
         return math.nan
+
+
+def iso_date(cell: str) -> datetime:
+    """A date without an offset is one of UTC."""
+    for zone in (" UTC", " GMT"):
+        cell = cell.removesuffix(zone)
+    date = datetime.fromisoformat(cell)
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+def period_start(cell: str, form: str) -> datetime:
+    """The first day of `1970 Q1`, `Q1 1970`, `2024M01`, `2024 W5`, `2024H1`."""
+    match = PERIOD.fullmatch(cell)
+    if match is None or PERIODS[(match["unit"] or match["unit_first"]).upper()] != form:
+        raise ValueError
+    year = int(match["year"] or match["year_last"])
+    if year not in YEARS:
+        raise ValueError
+    number = int(match["number"] or match["number_first"])
+    if form == "week":
+        return datetime.fromisocalendar(year, number, 1).replace(tzinfo=UTC)
+    months = {"quarter": 3, "month": 1, "half": 6}[form]
+    return datetime(year, (number - 1) * months + 1, 1, tzinfo=UTC)
+
+
+def zone_of(cells: Sequence[str]) -> str:
+    """The offset of the first date, where all have one, as in `+02:00`; empty otherwise."""
+    dates = [iso_date(cell) for cell in cells if OFFSET.search(cell[10:])]
+    return dates[0].isoformat()[-6:] if dates and len(dates) == len(cells) else ""
+
+
+def form_zone(form: str | None) -> str:
+    """`+02:00` of `iso+02:00`; empty where a format has no zone."""
+    return form[len(ISO) :] if form is not None and ZONE.fullmatch(form) else ""
+
+
+def zone_seconds(form: str) -> int:
+    """Seconds by which the clock of a zone is ahead of UTC."""
+    match = ZONE.fullmatch(form)
+    if match is None:
+        return 0
+    return (1 if match[1] == "+" else -1) * (int(match[2]) * 3600 + int(match[3]) * 60)
+
+
+def written(cell: Any) -> str:
+    """A date as it is written: 20240131.0 as 20240131, several cells with spaces between them."""
+    if isinstance(cell, list | tuple):
+        return " ".join(map(written, cell))
+    text = str(cell).strip()
+    return str(int(float(text))) if is_number(text) and float(text).is_integer() else text
 
 
 def in_range(time: float) -> float:
@@ -109,9 +198,8 @@ def formats_of(cell: str) -> tuple[str, ...]:
     if digits:
         day = len(cell) == 8 and int(cell[:4]) in YEARS and not math.isnan(seconds(cell, "%Y%m%d"))
         return ("%Y%m%d",) if day else ()
-    if not math.isnan(seconds(cell, ISO)):
-        return (ISO,)
-    return tuple(form for form in DAYS if not math.isnan(seconds(cell, form)))
+    forms = (ISO, *PERIODS.values(), *DAYS)
+    return tuple(form for form in forms if not math.isnan(seconds(cell, form)))
 
 
 def find_format(cells: Sequence[Any]) -> str | None:
@@ -126,7 +214,20 @@ def find_format(cells: Sequence[Any]) -> str | None:
         formats &= set(formats_of(cell))
         if not formats:
             return None
-    return min(formats, key=lambda form: (*unevenness(dates, form), (ISO, *DAYS).index(form)))
+    if ISO in formats and "week" not in formats:
+        return ISO + zone_of(dates)
+    order = (*PERIODS.values(), *DAYS)
+    return min(formats - {ISO}, key=lambda form: (*unevenness(dates, form), order.index(form)))
+
+
+def find_mixed(cells: Sequence[Any]) -> int | None:
+    """The first cell that has not the format of most others; None where most are no dates."""
+    dates = [(i, str(cell).strip()) for i, cell in enumerate(cells) if not is_missing(cell)]
+    counts = Counter(form for _, cell in dates for form in formats_of(cell))
+    if not counts or max(counts.values()) <= len(dates) / 2:
+        return None
+    usual = max(counts, key=lambda form: counts[form])
+    return next((i for i, cell in dates if usual not in formats_of(cell)), None)
 
 
 def unevenness(cells: Sequence[str], form: str) -> tuple[int, int]:
@@ -137,10 +238,12 @@ def unevenness(cells: Sequence[str], form: str) -> tuple[int, int]:
 
 
 def shown_format(form: str) -> str:
-    """`%d/%m/%Y` as day/month/year"""
+    """`%d/%m/%Y` as day/month/year, `unix` as seconds since 1970, `iso+02:00` as +02:00"""
+    if form in FORMAT_NAMES:
+        return FORMAT_NAMES[form]
     for letters, word in DAY_LETTERS.items():
         form = form.replace(letters, word)
-    return form
+    return f"dates of the zone {form_zone(form)}" if form_zone(form) else form
 
 
 def is_encoded(value: Any) -> bool:

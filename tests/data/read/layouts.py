@@ -135,7 +135,14 @@ LAYOUTS = [
          enumerate(LABELS)])}, task="classify", first=("train/0.png", "cat"), count=COUNT,
          says="images in column 'id' in the folder train, called 0.png and so on, label in 'bre"),
     Laid("kaggle-by-table", {**images("train", "{}.JPG"), "l.csv": table("id,label", rows=[(i, own)
-         for i, own in enumerate(LABELS)])}, "l.csv", "classify", ("train/0.JPG", "cat"), COUNT),
+         for i, own in enumerate(LABELS)])}, "l.csv", "classify", ("train/0.JPG", "cat"), COUNT,
+         settings={"input": "image"}),
+    Laid("paths-without-endings", {**images("train"), "l.csv": table("id,label", rows=[(
+         f"train/{i}", own) for i, own in enumerate(LABELS)])}, "l.csv", "classify",
+         ("train/0.png", "cat"), COUNT),
+    Laid("numbers-beside-music", {**{f"songs/{i}.mid": midi(i) for i in range(COUNT)},
+         "t.csv": table("date,x", rows=[(f"2024-01-{i + 1:02}", i) for i in range(COUNT)])},
+         "t.csv", says="", task="forecast", count=1),
     Laid("ids-of-others", {**images("x"), "t.csv": table("text,label", rows=[(f"a fine {i}", i % 2)
          for i in range(COUNT)])}, "t.csv", "classify", ("a fine 0", "0"), COUNT),
     Laid("coco", {**images("val2017"), "annotations/captions.json": json.dumps(CAPTIONED)},
@@ -161,7 +168,7 @@ LAYOUTS = [
          ("x.csv:2", "0"), COUNT, "images of 4 x 6 pixels"),
     Laid("a-pixel-of-letters", {"train.csv": table("label," + ",".join(f"pixel{i}" for i in
          range(64)), rows=[(i % 2, *shape(i).ravel()[:-1], "x" if i == 5 else 7) for i in
-         range(COUNT)])}, "train.csv", says=":7: a pixel is no number; got 'x'"),
+         range(COUNT)])}, "train.csv", says=":7: a pixel is not a number; got 'x'"),
     Laid("mnist", {"train-images-idx3-ubyte.gz": idx(np.stack([shape(i) for i in range(COUNT)])),
          "train-labels-idx1-ubyte.gz": idx(np.arange(COUNT) % 2)}, "train-images-idx3-ubyte.gz",
          "classify", ("train-images-idx3-ubyte.gz:1", "0"), COUNT,
@@ -184,7 +191,7 @@ LAYOUTS = [
          says="images in column 'image'"),
     Laid("sound.parquet", write_recordings,
          says="column 'audio' holds recordings of sound, which are read from files. Write each"),
-    Laid("chorales.npz", write_chorales, says="no array of rows of dx.*pieces of music as JSON"),
+    Laid("chorales.npz", write_chorales, says="an array of rows of dx.*pieces of music as JSON"),
     Laid("medmnist.npz", write_arrays, task="classify", first=("medmnist.npz:1", "0"), count=COUNT,
          says=r"other images not read: val_images \(4\) \(--series names an array\)"),
     Laid("karpathy", {**images("Images"), "dataset.json": json.dumps({"images": [{"filename":
@@ -230,8 +237,12 @@ LAYOUTS = [
          says=r"called LJ1-0.wav and so on, text in column 2 \(or 3: --text\)"),
     Laid("common-voice", {**{f"clips/{i}.wav": sound(i) for i in range(6)}, **{f"{part}.tsv": table(
          "path\tsentence", "\t", [(f"{i}.wav", f"so it is {i}") for i in range(6)]) for part in (
-         "dev", "test", "train")}}, says=r"several tables of recordings \(dev.tsv, test.tsv,"
-         r" train.tsv\). Name the one to read, such as .*train.tsv, and others with --valid"),
+         "dev", "test", "train")}}, task="transcribe", first=("clips/0.wav", "so it is 0"),
+         count=18, says="parts train, valid, test by name"),
+    Laid("two-lists", {**{f"clips/{i}.wav": sound(i) for i in range(6)}, **{f"{name}.tsv": table(
+         "path\tsentence", "\t", [(f"{i}.wav", f"so it is {i}") for i in range(6)]) for name in (
+         "good", "train")}}, says=r"several tables of recordings \(good.tsv, train.tsv\). Name the"
+         r" one to read, such as .*train.tsv"),
     Laid("esc", {**{f"audio/1-{i}.wav": sound(i) for i in range(8)}, "meta/esc.csv": table(
          "filename,fold,category", rows=[(f"1-{i}.wav", i % 4 + 1, LABELS[i]) for i in range(8)])},
          "meta/esc.csv", "classify", ("audio/1-0.wav", "cat"), 8, "in the folder audio"),

@@ -239,7 +239,7 @@ CASES = [
     Messy("no-sheet.xlsx", excel(("data", [("text", "label"), *ROWS])), says="no sheet 'dta'",
           settings={"sheet": "dta"}),
     Messy("broken.xlsx", zipped({"[Content_Types].xml": "<x/>", "xl/workbook.xml": "<x/>"}),
-          says="no Excel file that can be read"),
+          says="not an Excel file that can be read"),
     # JSON
     Messy("a.jsonl", text(json_lines("text", "label")), "classify", FIRST, 48, "JSON lines"),
     Messy("a.ndjson", text(json_lines("text", "label")), "classify", FIRST, 48),
@@ -279,8 +279,12 @@ CASES = [
     Messy("imdb", folder({"pos/0_9.txt": "good", "neg/0_3.txt": "bad", "unsup/0_0.txt": "what"}),
           "classify", [("bad", "neg"), ("good", "pos")], 2, "1 unlabelled files left out"),
     Messy("imdb-whole", folder({f"{part}/{y}/1.txt": "x" for part in ("train", "test") for y in
+          ("pos", "neg")}), "classify", [("x", "neg"), ("x", "pos")], 4,
+          "parts train, test by name"),
+    Messy("nested", folder({f"{part}/{y}/1.txt": "x" for part in ("one", "two") for y in
           ("pos", "neg")}), says="folders of folders.*--test"),
-    Messy("parts", folder({"train.txt": "a\n", "test.txt": "b\n"}), says="named like splits"),
+    Messy("parts", folder({"train.txt": "pos good\nneg bad\n" * 2, "test.txt": "pos fine\n" * 2}),
+          "classify", [("good", "pos"), ("bad", "neg")], 6, "parts train, test by name"),
     Messy("csv-folder", folder({"a.csv": PLAIN, "b.csv": PLAIN}), says=r"but 2 \.csv files"),
     # Pairs
     Messy("languages.tsv", text(table("en\tde", "\t", rows=[("a dog", "ein Hund"),

@@ -75,7 +75,7 @@ def test_arrays(tmp_path: Path) -> None:
     assert np.array_equal(np.stack(frames(Clip(tmp_path / "a.npz", "a")))[..., 0], x)
     pictures = as_clip([Image.fromarray(own) for own in x], "x")
     assert np.array_equal(np.stack(frames(pictures))[..., 0], x)
-    with pytest.raises(DataError, match="a list is no video"):
+    with pytest.raises(DataError, match="a list is not a video"):
         as_clip([1.0, 2.0], "x")
 
 

@@ -46,3 +46,9 @@ def test_noise_is_no_text() -> None:
 def test_marks_and_zero_bytes(head: bytes, found: str) -> None:
     assert encoding_of(head, "utf-8") == found
     assert encoding_of(head, "latin-1") == "iso8859-1"
+
+
+def test_one_odd_byte_does_not_make_english_turkish() -> None:
+    assert suggestion(b"It was fine.\nA na\xfeve film.\nplain\n") is None
+    assert suggestion(b"It was fine.\nA caf\xe9.\nplain\n") == "cp1252"
+    assert suggestion("güzel ığdır şeker çok ağaç\n".encode("cp1254")) == "cp1254"

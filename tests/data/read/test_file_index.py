@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tones import tones, wav
 from unspool.config import DataConfig
 from unspool.data.read import file_index
 from unspool.data.read.file_index import FileIndex
@@ -52,8 +53,15 @@ def test_planning_does_not_scan_the_disk(subfolders: int, tmp_path, calls) -> No
 
 def test_too_many_folders_are_reported(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(file_index, "MAX_FOLDERS", 5)
-    plan = open_plan(write_reviews(tmp_path, 10), DataConfig())
-    assert plan.summary.endswith("-> classify (only 5 folders searched for files)")
+    path = write_reviews(tmp_path, 10)
+    assert "searched" not in open_plan(path, DataConfig()).summary  # no text is the name of a file
+    (tmp_path / "audio").mkdir()
+    lines = ["file,label", *(f"{i}.wav,{i % 2}" for i in range(20))]
+    path.write_text("\n".join(lines) + "\n")
+    for i in range(20):
+        (tmp_path / "audio" / f"{i}.wav").write_bytes(wav(tones("a")))
+    summary = open_plan(path, DataConfig()).summary
+    assert summary.endswith("(only 5 folders searched for files)"), summary
 
 
 def test_files_are_found_by_name_path_and_absolute_path(tmp_path) -> None:

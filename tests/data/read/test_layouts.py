@@ -63,7 +63,8 @@ def test_layout(case: Laid, tmp_path) -> None:
     plan = open_plan(path, data)
     rows = list(plan.rows())
     assert plan.task == case.task, plan.summary
-    assert tuple(shown(value, home) for value in rows[0].values) == case.first
+    if case.first:
+        assert tuple(shown(value, home) for value in rows[0].values) == case.first
     assert len(rows) == case.count
     assert re.search(case.says, plan.summary), plan.summary
     if case.parts:

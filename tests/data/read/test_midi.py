@@ -127,10 +127,10 @@ GOOD = piece_of_frames(np.eye(88, dtype=np.float32)[40:44]).midi()
     ("content", "message"),
     [
         (b"", r"x\.mid: the file is empty"),
-        (b"RIFF....", r"x\.mid: is no MIDI file: it does not begin with MThd"),
+        (b"RIFF....", r"x\.mid: is not a MIDI file: it does not begin with MThd"),
         (GOOD[:12], "a damaged MIDI file: it is cut off at byte 8"),
         (GOOD[:-5], "a damaged MIDI file: it is cut off at byte 22"),
-        (GOOD[:30] + b"\xf5" + GOOD[31:], "0xf5 is no event at byte"),
+        (GOOD[:30] + b"\xf5" + GOOD[31:], "0xf5 is not an event at byte"),
         (GOOD[:12] + b"\0\0" + GOOD[14:], "its beats last no time"),
         (piece_of_frames(np.zeros((3, 88))).midi(), "a MIDI file without notes"),
         (GOOD[:22] + b"\xff\xff\xff\xff\xff" + GOOD[27:], "more than four bytes"),

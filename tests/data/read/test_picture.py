@@ -133,7 +133,10 @@ def test_images_of_pillow_and_arrays() -> None:
     ("content", "says"),
     [
         (b"", "x.png: the file is empty"),
-        (b"hello, I am a text", "x.png: is no image that can be read: PNG, JPEG, GIF, WebP or BMP"),
+        (
+            b"hello, I am a text",
+            "x.png: is not an image that can be read: PNG, JPEG, GIF, WebP or BMP",
+        ),
         (
             png_header(20_000, 20_000),
             "x.png: is too large to be decoded: at most 67,108,864 pixels",
@@ -162,9 +165,9 @@ def test_a_truncated_file(ending: str, tmp_path: Path) -> None:
 
 
 def test_what_is_no_image() -> None:
-    with pytest.raises(DataError, match="a dict is no image"):
+    with pytest.raises(DataError, match="a dict is not an image"):
         as_picture({}, "item")
-    with pytest.raises(DataError, match=r"is no image; got 'an array of shape \(2, 3, 7\)'"):
+    with pytest.raises(DataError, match=r"is not an image; got 'an array of shape \(2, 3, 7\)'"):
         as_picture(np.zeros((2, 3, 7)), "item")
     with pytest.raises(DataError, match="has no pixels"):
         as_picture(np.zeros((0, 3)), "item")

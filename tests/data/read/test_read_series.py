@@ -315,7 +315,7 @@ def test_what_is_no_number_of_32_bits(cell) -> None:
 
 @pytest.mark.parametrize("value", [[[10**400]], {"values": [1, 2], "times": [1, 10**400]}])
 def test_json_of_numbers_without_bounds(value) -> None:
-    with pytest.raises(DataError, match=r"here: (is no array|no series)"):
+    with pytest.raises(DataError, match=r"here: (is not an array|no series)"):
         recording_from_json(value, "here")
 
 

@@ -167,12 +167,12 @@ def test_differences_in_inkml(tmp_path) -> None:
     ("raw", "says"),
     [
         ([[[0, 0], [1, float("nan")]]], r"here: point 2 of stroke 1 is not finite; got '1, nan'"),
-        ([[[0, 0], [1, 1]], [[2, 2], ["x", 1]]], r"stroke 2 is no list of points"),
-        ([[[0, 0], [1, 1]], 7], r"stroke 2 is no list of points; got 7"),
-        ([[[0, 0], [1]]], "is no drawing"),
-        ([[0, 0], 7], "is no drawing"),
-        ([[0, 0], None], "is no drawing"),
-        ("text", "is no drawing; got 'text'"),
+        ([[[0, 0], [1, 1]], [[2, 2], ["x", 1]]], r"stroke 2 is not a list of points"),
+        ([[[0, 0], [1, 1]], 7], r"stroke 2 is not a list of points; got 7"),
+        ([[[0, 0], [1]]], "is not a drawing"),
+        ([[0, 0], 7], "is not a drawing"),
+        ([[0, 0], None], "is not a drawing"),
+        ("text", "is not a drawing; got 'text'"),
     ],
 )
 def test_what_is_no_drawing(raw, says) -> None:
@@ -213,10 +213,10 @@ def ink(points: str, channels: str = "XY", encoding: str = "") -> str:
         (ink("1 2", encoding="none"), r"x\.inkml: its encoding cannot be read \(unknown"),
         (
             ink("1 2 3, 4 5", "TXY"),
-            r"x\.inkml:1: point 2 of trace 1 is no pair of numbers; got '4 5",
+            r"x\.inkml:1: point 2 of trace 1 is not a pair of numbers; got '4 5",
         ),
-        (ink("1e308 1, '1e308 '1"), r"point 2 of trace 1 is no pair"),
-        (ink("1e999 1, '-1e999 '1"), r"point 1 of trace 1 is no pair"),
+        (ink("1e308 1, '1e308 '1"), r"point 2 of trace 1 is not a pair"),
+        (ink("1e999 1, '-1e999 '1"), r"point 1 of trace 1 is not a pair"),
     ],
 )
 @pytest.mark.filterwarnings("error")

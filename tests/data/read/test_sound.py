@@ -121,7 +121,7 @@ GOOD = wav(tones("a"))
     ("content", "says"),
     [
         (b"", "x.wav: the file is empty"),
-        (b"hello, I am a text", r"x.wav: is no WAV file, though .*it begins with .*hello"),
+        (b"hello, I am a text", r"x.wav: is not a WAV file, though .*it begins with .*hello"),
         (GOOD[:30], "x.wav: is a broken WAV file"),
         (GOOD[:44], "x.wav: is a broken WAV file: it ends after 0 of"),
         (GOOD[:1000], "x.wav: is a broken WAV file: it ends after 478 of"),
@@ -160,10 +160,10 @@ def test_a_missing_file_names_a_near_one(tmp_path: Path) -> None:
 def test_sound_in_memory() -> None:
     whole = as_sound((np.array([0, 16384, -32768], np.int16), 8000), "x")
     assert np.array_equal(np.concatenate(list(whole.blocks())), [0, 0.5, -1])
-    with pytest.raises(DataError, match="item 3: a dict is no recording of sound"):
+    with pytest.raises(DataError, match="item 3: a dict is not a recording of sound"):
         as_sound({}, "item 3")
     for rate in (1, 0, float("nan"), float("inf")):
-        with pytest.raises(DataError, match="item 3: a tuple is no recording of sound"):
+        with pytest.raises(DataError, match="item 3: a tuple is not a recording of sound"):
             as_sound((np.zeros(9), rate), "item 3")
 
 

@@ -163,7 +163,9 @@ def test_damaged_excel_files(tmp_path) -> None:
     rewritten(b'ref="A1:B49"', b'ref="A1:XFD49"')
     assert content(table(path)) == whole
     rewritten(b"</sheetData>", b"</sheet>")
-    with pytest.raises(DataError, match=r"a\.xlsx: is no Excel file that can be read \(mismatched"):
+    with pytest.raises(
+        DataError, match=r"a\.xlsx: is not an Excel file that can be read \(mismatched"
+    ):
         content(table(path))
 
 

@@ -150,14 +150,14 @@ class HistoryField(RecordingField):
             else:
                 notes.append(
                     "season: none is known, so errors are compared with those of the last value; "
-                    f"{Setting(season=24)} gives one"
+                    f"{Setting(season='N')} gives one"
                 )
         if not self.horizon:
             if self.season == 1:
                 raise DataError(
                     "how many steps ahead is not known",
                     where=where,
-                    remedy=("give ", Option("horizon"), ", or a season with ", Setting(season=24)),
+                    remedy=("give ", Option("horizon"), ", or a season with ", Setting(season="N")),
                 )
             fits = longest > 3 * self.season  # something to learn from, and to hold out
             self.horizon = self.season if fits else max(1, longest // 10)

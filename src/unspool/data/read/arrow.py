@@ -76,7 +76,7 @@ class Arrow(Parquet):
 
 
 def refuse_sound(column: Column, name: str) -> None:
-    """Recordings inside of cells are not read, and what stands beside them is no corpus."""
+    """Recordings inside of cells are not read, and what stands beside them is not a corpus."""
     first = next((value for value in column.sample if value is not None), None)
     data = first.get("bytes") if isinstance(first, dict) else first
     if isinstance(data, bytes) and (

@@ -273,7 +273,7 @@ def as_clip(raw: Any, where: str) -> Clip:
     coloured = x.ndim == 4 and x.shape[3] in (1, 2, 3, 4)
     if x.dtype.kind not in "biuf" or not (x.ndim == 3 or coloured):
         raise DataError(
-            f"a {type(raw).__name__} is no video",
+            f"a {type(raw).__name__} is not a video",
             where=where,
             got=f"an array of shape {x.shape}" if x.ndim else raw,
             remedy="give the path of a file or folder, or an array (frames, height, width) or"

@@ -21,7 +21,7 @@ from unspool.data.read.arrays import LENGTHS, OFFSETS
 from unspool.data.read.clip import ARRAYS, ENDINGS, FILMS, Clip, ClipFile, is_frame
 from unspool.data.read.columns import plain
 from unspool.data.read.files import Report, TextFile, readable_name
-from unspool.data.read.media import LIST_SUFFIXES, VIDEO, MediaFiles, MediaListing, several_tables
+from unspool.data.read.media import LIST_SUFFIXES, VIDEO, MediaFiles, MediaListing, listed_tables
 from unspool.data.read.npy import ArrayShape, array_shapes, elements, read_array
 from unspool.data.read.pixels import MediaArrays, refuse_size
 from unspool.data.read.reader import Record, sampled
@@ -162,11 +162,7 @@ def find_clips(path: str, data: DataConfig) -> MediaListing | None:
     names = {item.relative_to(place).as_posix() for item in clips}
     listing = [table for table in tables if names_clips(table, names)]
     if listing and data.pattern is None:
-        if len(listing) > 1:
-            raise several_tables(path, "clips", listing)
-        return MediaListing(
-            [TextFile(listing[0], str(listing[0]), data.encoding)], VIDEO, listed=True
-        )
+        return listed_tables(path, VIDEO, listing, data)
     return MediaListing(
         [ClipFile(item, readable_name(item), data.encoding) for item in clips], VIDEO
     )

@@ -116,7 +116,7 @@ def vote(first: str, values: Sequence[str]) -> int:
     if plain(first) in OTHER_NAMES and first not in values:
         return 1
     if sum(map(is_number, values)) >= 0.9 * len(values):
-        return 1  # it is no number itself
+        return 1  # it is not a number itself
     if label_like(values):
         if first in values:
             return -2  # labels come again

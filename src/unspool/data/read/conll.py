@@ -143,7 +143,7 @@ def is_comment(line: str, fields: list[str], width: int) -> bool:
 
 
 def first_row(file: TextFile) -> str:
-    """The first line that is no comment; where all look like one, the first of them."""
+    """The first line that is not a comment; where all look like one, the first of them."""
     file.refuse_empty()
     lines = [line for line in file.head(SAMPLE) if not line.startswith(DOCUMENT_MARK)]
     rows = [line for line in lines if not line.startswith("#")]

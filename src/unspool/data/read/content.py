@@ -123,6 +123,7 @@ COMMON_LETTERS = {
     "euc_kr": "이다는을를에의고가한지도로기하사은나어자리라인아시정대습니있었그것들해수서보면만게",
 }
 LATIN = ("cp1252", "cp1250", "cp1254")
+FEWEST_BYTES = 5  # beyond ASCII, to tell Latin encodings apart
 TRIED = 1 << 16  # bytes looked at for a suggestion
 
 
@@ -275,6 +276,8 @@ def suggestion(data: bytes) -> str | None:
     letters = sum(byte >= 0x80 or chr(byte).isalpha() for byte in telling)
     few = sum(byte >= 0x80 for byte in telling) < 0.5 * letters  # so the letters are Latin ones
     candidates = [name for name in COMMON_LETTERS if (name in LATIN) == few]
+    if few and sum(byte >= 0x80 for byte in telling) < FEWEST_BYTES:
+        candidates = [LATIN[0]]  # one odd byte does not show a language
     scores = {name: share_of_common(telling, name) for name in candidates}
     best = max(scores, key=lambda name: scores[name])
     return best if scores[best] > 0.2 else None

@@ -84,7 +84,10 @@ def picture_of_cells(values: Sequence[Any], shape: tuple[int, ...], where: str) 
     if len(x) != math.prod(shape) or not np.isfinite(x).all():
         bad = next((value for value in values if not is_number(value)), "")
         raise DataError(
-            "a pixel is no number", where=where, got=bad, remedy="correct it, or leave the row out"
+            "a pixel is not a number",
+            where=where,
+            got=bad,
+            remedy="correct it, or leave the row out",
         )
     x = x.reshape(shape)
     whole = ((x >= 0) & (x <= 255) & (x == np.floor(x))).all()

@@ -96,7 +96,7 @@ def open_workbook(file: TextFile) -> Any:
 def damaged(error: Exception, file: TextFile) -> DataError:
     reason = str(error).partition("\n")[0] or type(error).__name__
     return DataError(
-        f"is no Excel file that can be read ({reason})",
+        f"is not an Excel file that can be read ({reason})",
         where=file.name,
         remedy="save it again as .xlsx or as CSV",
     )

@@ -369,6 +369,8 @@ PARTS = {
     "trial": "valid",
     "test": "test",
     "testing": "test",
+    "holdout": "test",
+    "heldout": "test",
 }
 OF_PATHS = re.compile(r"(folder|name)(_\d+)?|split")  # names of the columns that paths make
 
@@ -378,9 +380,9 @@ def path_columns(files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
     root = Path(files[0].path).parents
     shared = next((p for p in root if all(p in file.path.parents for file in files)), None)
     folders = [list(f.path.parent.relative_to(shared).parts) if shared else [] for f in files]
-    split = split_folders(folders)
     names = [stem(file.path) for file in files]
     parts = [re.split(r"[_\- ]+", name) for name in names]
+    split = split_folders(folders) or split_folders([list(part) for part in parts])
     columns: list[tuple[str, list[str]]] = []
     if split and any(folders):
         columns.append(("folder", [folder[-1] if folder else "" for folder in folders]))
@@ -413,7 +415,7 @@ def split_folders(folders: list[list[str]]) -> list[str]:
 def unreadable(path: Path, name: str, error: OSError | ValueError) -> DataError:
     """The message for a file that cannot be opened or read; a ValueError is about its name."""
     if not isinstance(error, OSError):
-        return DataError(f"is no path ({error})", where=repr(name), remedy="check the path")
+        return DataError(f"is not a path ({error})", where=repr(name), remedy="check the path")
     if isinstance(error, FileNotFoundError) and path.is_symlink():
         return DataError(
             "is a link to a file that is not there", where=name, remedy="correct or remove the link"

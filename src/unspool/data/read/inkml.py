@@ -154,7 +154,7 @@ class Parsed:
 
     def _bad(self, number: int, point: str) -> DataError:
         return DataError(
-            f"point {number + 1} of trace {len(self.traces) + 1} is no pair of numbers",
+            f"point {number + 1} of trace {len(self.traces) + 1} is not a pair of numbers",
             where=self.where,
             got=point.strip()[:60],
             remedy="write points as x y, with commas between them",

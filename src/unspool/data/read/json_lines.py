@@ -236,7 +236,7 @@ def json_label(value: Any, name: str, where: str) -> str:
     if isinstance(value, (bool, int, float)):
         return json.dumps(value)
     raise DataError(
-        f"field {name!r} is no label",
+        f"field {name!r} is not a label",
         where=where,
         got=value,
         remedy=("a label is a string or a number; name its field with ", Option("label")),

@@ -14,26 +14,24 @@ from itertools import combinations, islice
 from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
-from unspool.data.read.columns import known, plain
+from unspool.data.read.columns import known, listed_names, plain
 from unspool.data.read.reader import Column, Reader, joined
 from unspool.data.read.recording import is_numeric, parse_time
 from unspool.data.read.table import Table
-from unspool.data.values import find_format, is_of
+from unspool.data.read.time_columns import find_time, is_calendar, is_index, time_format
+from unspool.data.values import find_format, is_missing, is_of, written
 from unspool.errors import DataError, Option
 
 ID_NAMES = (
     "id", "series", "series_id", "seriesid", "recording", "recording_id", "unique_id", "uid", "sid",
     "case", "case_id", "sample", "sample_id", "sequence", "sequence_id", "item_id", "trial", "file",
 )  # fmt: skip
-TIME_NAMES = (
-    "time", "timestamp", "datetime", "date", "t", "ds", "step", "timestep", "seconds", "ms",
-    "time_s", "time_ms", "time_step", "time_idx", "frame",
-)  # fmt: skip
 # What a recording has as a whole, though it may be a number: never a channel unless it is asked for
 GROUP_NAMES = (
     "subject", "subject_id", "person", "user", "user_id", "speaker", "participant", "patient",
     "session", "device", "split", "part", "fold",
 )  # fmt: skip
+NUMBER = "number"  # the format of times that are no dates
 FEWEST = 3  # columns of a row that is a series, where nothing says that it is one
 OFTEN = 3  # rows of a series, on average, where nothing says which column tells them apart
 DEEP_SAMPLE = 100_000  # rows looked at where a sample might not tell
@@ -44,6 +42,7 @@ class Long(NamedTuple):
     """A step a row.
 
     id      one column, or several together; None: all rows of a file are one recording
+    time    one column, or several with the parts of a date
     dates   the format of the times; None: they are numbers
     """
 
@@ -55,7 +54,11 @@ class Long(NamedTuple):
     @property
     def used(self) -> list[Column]:
         keys = () if self.id is None else self.id.members
-        return [column for column in (*keys, self.time, *self.channels) if column is not None]
+        return [*keys, *self.times, *self.channels]
+
+    @property
+    def times(self) -> tuple[Column, ...]:
+        return () if self.time is None else self.time.members
 
 
 class Wide(NamedTuple):
@@ -110,26 +113,60 @@ def find_layout(
     others = [column for column in table.columns if column not in (*taken, *keys)]
     if inferred:
         id = known([c for c in others if c.profile.is_repeated], ID_NAMES)
-    time = time_column(table, data, [column for column in others if column != id])
+    named_values = [column for column in requested or () if column.profile.is_numbers]
+    candidates = [column for column in others if column not in named_values]
+    time = time_column(table, data, [column for column in candidates if column != id])
     if inferred and id is None and time is not None:
         id = find_id(table, others, time)
+    values = requested or channels(table, data, [c for c in others if c != id], time)
+    if time is None and continued and data.time == "auto" and not are_steps(values):
+        id, time = find_index(table, candidates, id, inferred=inferred)
+        values = requested or channels(table, data, [c for c in others if c != id], time)
     keys = () if id is None else id.members
-    named = [key for key in (*keys, time) if key is not None]
-    names = {plain(data.group)} if data.group is not None else set()
-    values = requested or [
-        column
-        for column in others
-        if column not in named
-        and column.profile.is_numbers
-        and (not table.header or plain(column.name) not in {*ID_NAMES, *GROUP_NAMES, *names})
-    ]
-    if named or steps or len(table.files) > 1:
+    named = [*keys, *(() if time is None else time.members)]
+    values = [column for column in values if column not in named]
+    if named or steps or table.by_file:
         return Long(id, time, values, date_format(data, time)) if values else None
     if continued and values and table.header and not are_steps(values):
         return Long(None, None, values)
     if not values or (requested is None and len(values) < FEWEST and data.input != "series"):
         return None
     return wide(table, data, values)
+
+
+def channels(
+    table: Table, data: DataConfig, columns: Sequence[Column], time: Column | None
+) -> list[Column]:
+    """Columns of numbers that are values: no ids, no clocks beside the time, no index of the rows
+    unless a setting names them."""
+    numbers = [column for column in columns if column.profile.is_numbers]
+    if not table.header:
+        return numbers
+    requested = {*listed_names(data.target), *listed_names(data.known)}
+    names = {*ID_NAMES, *GROUP_NAMES} | ({plain(data.group)} if data.group is not None else set())
+    dated = time is not None and time_format(time) is not None
+    values = [
+        column
+        for column in numbers
+        if plain(column.name) not in names
+        and (column.name in requested or not (is_index(column) or (dated and is_calendar(column))))
+    ]
+    return values or [column for column in numbers if plain(column.name) not in names]
+
+
+def find_index(
+    table: Table, columns: Sequence[Column], id: Column | None, *, inferred: bool
+) -> tuple[Column | None, Column | None]:
+    """The id and the column that numbers the steps of each recording; the time is None where
+    there is no such column."""
+    rest = [column for column in columns if column != id]
+    index = next((column for column in rest if is_index(column)), None)
+    if index is not None or not table.header:
+        return id, index
+    index = next((column for column in rest if is_index(column, restarts=True)), None)
+    if index is not None and id is None and inferred:
+        id = find_id(table, columns, index)
+    return (id, index) if id is not None else (None, None)
 
 
 def are_steps(columns: Sequence[Column]) -> bool:
@@ -146,8 +183,16 @@ def asked_column(table: Table, name: str, option: str) -> Column | None:
 def time_column(table: Table, data: DataConfig, columns: Sequence[Column]) -> Column | None:
     """The one asked for, or one among `columns`."""
     if data.time == "auto":
-        return find_time(table, columns)
+        form = data.date_format
+        fitting = [c for c in columns if form not in ("auto", NUMBER) and are_of(c.sample, form)]
+        return fitting[0] if fitting else find_time(table, columns)
     return asked_column(table, data.time, "time")
+
+
+def are_of(cells: Sequence[Any], form: str) -> bool:
+    """Whether cells are dates of a format, and some are there."""
+    dates = [written(cell) for cell in cells if not is_missing(cell)]
+    return bool(dates) and all(is_of(date, form) for date in dates)
 
 
 def date_format(data: DataConfig, time: Column | None) -> str | None:
@@ -155,27 +200,20 @@ def date_format(data: DataConfig, time: Column | None) -> str | None:
     if time is None:
         return None
     requested = data.date_format
-    inferred = time.profile.date_format
-    fits = requested != "auto" and all(is_of(cell, requested) for cell in time.sample)
+    inferred = time_format(time)
+    if requested == NUMBER:
+        return None
+    fits = requested != "auto" and are_of(time.sample, requested)
     return requested if fits or (inferred is None and requested != "auto") else inferred
-
-
-def find_time(table: Table, columns: Sequence[Column]) -> Column | None:
-    """One of dates, or one that is called so and does not repeat one value."""
-    dates = next((c for c in columns if c.sample and c.profile.date_format is not None), None)
-    if dates is not None:
-        return dates
-    column = known(columns, TIME_NAMES) if table.header else None
-    several = column is not None and len(set(map(str, column.sample))) > 1
-    return column if several or (column is not None and len(column.sample) == 1) else None
 
 
 def find_id(table: Table, columns: Sequence[Column], time: Column) -> Column | None:
     """The column, or the first two, that tell series apart; of two one may be a label."""
-    one = next((c for c in columns if c != time and tells_series_apart(table, [c], time)), None)
+    others = [column for column in columns if column not in time.members]
+    one = next((c for c in others if tells_series_apart(table, [c], time)), None)
     if one is not None:
         return one
-    every = [column for column in table.columns if column != time]
+    every = [column for column in table.columns if column not in time.members]
     pairs = (list(pair) for pair in combinations(every, 2))
     two = next((pair for pair in pairs if tells_series_apart(table, pair, time)), None)
     return None if two is None else joined(two)
@@ -183,25 +221,27 @@ def find_id(table: Table, columns: Sequence[Column], time: Column) -> Column | N
 
 def tells_series_apart(table: Table, columns: Sequence[Column], time: Column) -> bool:
     """Whether columns are an id: times increase in rows with the same values, not in all."""
-    if (
-        len(table.files) > 1
-        or not table.header
-        or not all(column.profile.is_group for column in columns)
-    ):
+    if table.by_file or not table.header or not all(column.profile.is_group for column in columns):
         return False
     numbers = tuple(column.number for column in columns)
-    return follows_by(table.reader, numbers, time.number, time.profile.date_format)
+    return follows_by(table.reader, numbers, time_numbers(time), time_format(time))
+
+
+def time_numbers(time: Column) -> tuple[int, ...]:
+    return tuple(member.number for member in time.members)
 
 
 @lru_cache(maxsize=64)  # every task asks
-def follows_by(reader: Reader, keys: tuple[int, ...], time: int, dates: str | None) -> bool:
+def follows_by(
+    reader: Reader, keys: tuple[int, ...], time: tuple[int, ...], dates: str | None
+) -> bool:
     """Whether times increase within equal keys in the first rows, with three rows to a key."""
     latest: dict[Any, float] = {}
     before, backwards, count = -math.inf, False, 0
-    for row in islice(reader.rows([*keys, time]), DEEP_SAMPLE):
-        *name, cell = row.values
+    for row in islice(reader.rows([*keys, *time]), DEEP_SAMPLE):
+        name, cells = row.values[: len(keys)], row.values[len(keys) :]
         try:
-            now = parse_time(cell, "", "", dates)
+            now = parse_time(cells if len(cells) > 1 else cells[0], "", "", dates)
         except DataError:
             return False
         if now <= latest.get(key := tuple(map(str, name)), -math.inf):

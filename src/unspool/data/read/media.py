@@ -30,7 +30,7 @@ from unspool.data.read.picture import Picture
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.data.read.sound import ENDINGS as SOUNDS
 from unspool.data.read.sound import Sound
-from unspool.errors import ConfigError, DataError, Option
+from unspool.errors import ConfigError, DataError
 from unspool.io.files import open_regular
 
 LIST_SUFFIXES = (".csv", ".tsv", ".jsonl", ".txt")  # of tables that may list files
@@ -243,23 +243,31 @@ def find_media(path: str, data: DataConfig) -> MediaListing | None:
     if not media or (len(others) > len(media) and data.input == "auto"):
         return None
     if listing and data.pattern is None:
-        if len(listing) > 1:
-            raise several_tables(path, medium.plural, listing)
-        table = TextFile(listing[0], str(listing[0]), data.encoding)
-        return MediaListing([table], medium, listed=True)
+        return listed_tables(path, medium, listing, data)
     noise = {item for item in media if NOISE in item.relative_to(place).parts[:-1]}
     media = [item for item in media if item not in noise] or media
     files = [TextFile(item, readable_name(item), data.encoding) for item in media]
     return MediaListing(files, medium, remark=left_out(visible, media))
 
 
-def several_tables(path: str, plural: str, tables: Sequence[Path]) -> DataError:
-    """The error of a folder in which several tables name files."""
+def listed_tables(
+    path: str, medium: Medium, tables: Sequence[Path], data: DataConfig
+) -> MediaListing:
+    """The table that lists files of a folder, or those of its parts, "train" first; a DataError
+    where several do not declare a part each."""
     by_part = {PARTS.get(table.stem.lower(), ""): table for table in tables}
-    remedy = f"name the one to read, such as {by_part.get('train', tables[0])}"
-    remedy += f", and others with {Option('valid', 'test')}" if "train" in by_part else ""
-    names = ", ".join(table.name for table in tables)
-    return DataError(f"holds several tables of {plural} ({names})", where=path, remedy=remedy)
+    if len(tables) > 1:
+        if "train" not in by_part or "" in by_part or len(by_part) < len(tables):
+            names = ", ".join(table.name for table in tables)
+            raise DataError(
+                f"holds several tables of {medium.plural} ({names})",
+                where=path,
+                remedy=f"name the one to read, such as {by_part.get('train', tables[0])}",
+            )
+        order = dict.fromkeys(PARTS.values())
+        tables = [by_part[part] for part in order if part in by_part]
+    files = [TextFile(table, str(table), data.encoding) for table in tables]
+    return MediaListing(files, medium, listed=True)
 
 
 def left_out(visible: Sequence[Path], read: Sequence[Path]) -> str:

@@ -68,6 +68,10 @@ def columns_of(data: Any, labels: Any = None) -> Columns:
         return data
     if isinstance(data, tuple) and len(data) == 2 and all(map(_is_column, data)):
         return _texts_and_labels(name, *data)
+    index = index_columns(data)
+    if index and getattr(data, "ndim", 2) == 1:  # a Series
+        values = {str(getattr(data, "name", None) or "value"): listed(data)}
+        return _checked(Columns(name, {**index, **values}))
     columns = _table(data)
     if columns is not None:
         return _checked(Columns(name, columns))
@@ -93,7 +97,7 @@ def source_of(data: Any, labels: Any = None) -> str | Path | Columns:
 def is_table(data: Any) -> bool:
     """Whether it has columns, rather than being a sequence of items."""
     records = isinstance(data, list) and bool(data) and isinstance(data[0], Mapping)
-    known = records or isinstance(data, Columns | Mapping)
+    known = records or isinstance(data, Columns | Mapping) or bool(index_columns(data))
     return known or bool(_names(data)) or hasattr(data, "to_pydict")
 
 
@@ -154,6 +158,8 @@ def value(raw: Any) -> Any:
         if hasattr(raw, method):
             converted = getattr(raw, method)()
             return value(converted) if converted is not raw else raw
+    if type(raw).__name__ == "Period":
+        return str(raw)
     return raw.isoformat() if hasattr(raw, "isoformat") else raw
 
 
@@ -177,6 +183,21 @@ def _names(data: Any) -> list[Any]:
     return list(getattr(getattr(data, "dtype", None), "names", None) or [])
 
 
+def index_columns(data: Any) -> dict[str, list[Any]]:
+    """The dates that a frame or a Series has as its index, with the other levels of it."""
+    index = getattr(data, "index", None)
+    kinds = [type(level).__name__ for level in getattr(index, "levels", [index])]
+    if not any(kind in ("DatetimeIndex", "PeriodIndex") for kind in kinds):
+        return {}
+    assert index is not None
+    if len(kinds) == 1:
+        return {str(index.name or "index"): listed(index)}
+    return {
+        str(name or f"level_{i}"): listed(index.get_level_values(i))
+        for i, name in enumerate(index.names)
+    }
+
+
 def _table(data: Any) -> dict[str, list[Any]] | None:
     """The columns of a data frame, an Arrow table, a dict; None of anything else."""
     if isinstance(data, Mapping):
@@ -193,7 +214,8 @@ def _table(data: Any) -> dict[str, list[Any]] | None:
     if hasattr(data, "to_pydict"):  # an Arrow table
         return {str(name): listed(column) for name, column in data.to_pydict().items()}
     if names and hasattr(data, "__getitem__"):
-        return {str(name): listed(data[name]) for name in names}
+        index = {k: v for k, v in index_columns(data).items() if k not in map(str, names)}
+        return {**index, **{str(name): listed(data[name]) for name in names}}
     foreign = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__")
     if foreign and not any(hasattr(data, method) for method in LISTING):
         try:
@@ -214,7 +236,7 @@ def _records(name: str, rows: Sequence[Any]) -> dict[str, list[Any]]:
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise DataError(
-                "is no dict, as the first row is",
+                "is not a dict, as the first row is",
                 where=_where(name, i + 1),
                 got=row,
                 remedy="give all rows alike",

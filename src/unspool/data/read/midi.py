@@ -111,7 +111,7 @@ class MidiTrack:
                 status = byte
             kind, channel = status & 0xF0, status & 0x0F
             if kind not in BYTES:
-                raise content.damaged(f"{byte:#04x} is no event")
+                raise content.damaged(f"{byte:#04x} is not an event")
             data = content.take(BYTES[kind])
             if max(data) > 0x7F:
                 raise content.damaged("an event has a byte above 127")
@@ -142,7 +142,7 @@ def read_midi(content: bytes, where: str) -> Score:
         raise DataError("the file is empty", where=where, remedy=AGAIN)
     if content[:4] != b"MThd":
         raise DataError(
-            "is no MIDI file: it does not begin with MThd",
+            "is not a MIDI file: it does not begin with MThd",
             where=where,
             got=content[:4],
             remedy=AGAIN,

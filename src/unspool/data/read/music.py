@@ -128,7 +128,7 @@ def as_piece(raw: Any, where: str, grid: int = GRID) -> Piece:
     if isinstance(raw, list | tuple | np.ndarray):
         return piece_of_chords(list(raw), where, grid)
     raise DataError(
-        "is no music",
+        "is not music",
         where=where,
         got=raw,
         remedy="give a MIDI file (.mid), lists of pitches, one a step, or an array (steps, 88)",
@@ -233,7 +233,7 @@ def pitches(chord: Frame, where: str) -> Iterable[int]:
         return
     if isinstance(chord, str) or not isinstance(chord, Iterable):
         raise DataError(
-            "is no list of pitches", where=where, got=chord, remedy="write [60, 64, 67], or []"
+            "is not a list of pitches", where=where, got=chord, remedy="write [60, 64, 67], or []"
         )
     for pitch in chord:
         if pitch is None or pitch == -1 or (isinstance(pitch, float) and math.isnan(pitch)):
@@ -241,7 +241,7 @@ def pitches(chord: Frame, where: str) -> Iterable[int]:
         fine = isinstance(pitch, int | float | np.number) and not isinstance(pitch, bool)
         if not fine or not math.isfinite(pitch) or pitch % 1 or not 0 <= pitch <= 127:
             raise DataError(
-                "is no pitch of MIDI",
+                "is not a MIDI pitch",
                 where=where,
                 got=pitch,
                 remedy="write whole numbers from 0 to 127, 60 for middle C",
@@ -267,7 +267,9 @@ def piece_from_json(value: Any, where: str, grid: int = GRID) -> Piece:
             data = base64.b64decode(value["midi"], validate=True)
         except (TypeError, ValueError):
             raise DataError(
-                "is no MIDI file in base64", where=name, remedy="choose a file that ends with .mid"
+                "is not a MIDI file in base64",
+                where=name,
+                remedy="choose a file that ends with .mid",
             ) from None
         return as_piece(Midi(None, name, data), where, grid)
     try:
@@ -282,7 +284,7 @@ def piece_from_json(value: Any, where: str, grid: int = GRID) -> Piece:
         fine = False
     if not fine:
         raise DataError(
-            "is no music",
+            "is not music",
             where=where,
             remedy='write {"notes": [[first step, step after the last, pitch, velocity], ...],'
             ' "steps": 16}',

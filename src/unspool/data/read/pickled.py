@@ -182,7 +182,7 @@ def object_arrays(path: Any, where: str) -> dict[str, list[Any]]:
     except Refused as error:
         raise refused(where, str(error)) from None
     except Exception:  # a damaged file fails in any of the steps above
-        raise refused(where, "what is no array of arrays of numbers") from None
+        raise refused(where, "what is not an array of arrays of numbers") from None
     return arrays
 
 

@@ -218,7 +218,7 @@ def as_picture(raw: Any, where: str) -> Picture:
     fits = x.ndim == 2 or (x.ndim == 3 and x.shape[2] in (1, 2, 3, 4))
     if x.dtype.kind not in "biuf" or not fits:
         raise DataError(
-            f"a {type(raw).__name__} is no image",
+            f"a {type(raw).__name__} is not an image",
             where=where,
             got=f"an array of shape {x.shape}" if x.ndim else raw,
             remedy="give the path of a file, or an array (height, width) or (height, width,"
@@ -261,7 +261,7 @@ def no_image(name: str, file: Any) -> DataError:
     if not start:
         return DataError("the file is empty", where=name, remedy="save it again, or leave it out")
     return DataError(
-        "is no image that can be read: PNG, JPEG, GIF, WebP or BMP",
+        "is not an image that can be read: PNG, JPEG, GIF, WebP or BMP",
         where=name,
         got=f"it begins with {start!r}",
         remedy="save it as PNG, or leave it out",

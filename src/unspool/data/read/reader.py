@@ -158,6 +158,7 @@ class Reader:
     typed        whether values may be numbers, lists and the like, not only strings
     binary       whether the files have no encoding
     one_row      whether a file is one row, so that a message needs no line
+    stacked      whether several files are parts of one table, rather than a recording each
     editable     whether `rewrite` can change values of a row
     marked       whether labels are marked as such in each line of text
     label_source   what labels texts in folders
@@ -176,6 +177,7 @@ class Reader:
     typed: bool = False
     binary: ClassVar[bool] = False
     one_row: ClassVar[bool] = False
+    stacked: ClassVar[bool] = False
     editable: ClassVar[bool] = False
     marked: ClassVar[bool] = False
     label_source: ClassVar[str] = ""
@@ -222,7 +224,7 @@ class Reader:
         ends = list(accumulate(max(1, file.size()) for file in self.files))
         for i, file in enumerate(self.files):
             start = ends[i - 1] if i else 0
-            part = _rescaled(report, start / ends[-1], (ends[i] - start) / ends[-1])
+            part = rescaled(report, start / ends[-1], (ends[i] - start) / ends[-1])
             rows = self.read(file, numbers, part)
             yield from rows if i == 0 else (row._replace(file=i) for row in rows)
 
@@ -235,6 +237,10 @@ class Reader:
         """A reader of the same rows that leaves cells as they are written."""
         return self
 
+    def reread(self, reader: type[Reader], data: DataConfig) -> Reader:
+        """A reader of another format, or with other settings, of the same files."""
+        return reader(self.files, data)
+
     def sources(self, column: Column) -> tuple[str, ...]:
         """The names, in the file, of what a column is made of."""
         return tuple(member.name for member in column.members)
@@ -244,7 +250,7 @@ class Reader:
         return next(islice(self.rows([0]), row, None)).line
 
 
-def _rescaled(report: Report, start: float, share: float) -> Report:
+def rescaled(report: Report, start: float, share: float) -> Report:
     return None if report is None else lambda fraction: report(start + share * fraction)
 
 

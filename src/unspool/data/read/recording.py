@@ -15,7 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.values import FIRST_DAY, ISO, LAST_DAY, is_missing, seconds
+from unspool.data.values import (
+    FIRST_DAY,
+    ISO,
+    LAST_DAY,
+    form_zone,
+    is_date,
+    is_missing,
+    seconds,
+    written,
+)
 from unspool.errors import DataError, Option, Setting
 
 NUMERIC = "biuf"  # kinds of dtypes
@@ -32,6 +41,7 @@ class Recording:
     dated     whether the times are dates
     name      what people call it
     static    values that it has as a whole
+    zone      offset of the clock by which dates are read, as in `+02:00`; empty: none is known
     """
 
     values: np.ndarray
@@ -40,6 +50,7 @@ class Recording:
     dated: bool = False
     name: str = ""
     static: tuple[Any, ...] = ()
+    zone: str = ""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -57,7 +68,11 @@ class Recording:
         """Name each step: its time, or its number from `first` on."""
         if self.times is None:
             return [str(first + step) for step in range(len(self))]
-        return [time_name(time, dated=self.dated) for time in self.times.tolist()]
+        return self.time_names(self.times)
+
+    def time_names(self, times: np.ndarray) -> list[str]:
+        """Format times of this recording, or later ones, for people."""
+        return [time_name(time, dated=self.dated) + self.zone for time in times.tolist()]
 
 
 def time_name(time: float, *, dated: bool) -> str:
@@ -93,7 +108,10 @@ def as_recording(raw: Any, where: str, channels: Sequence[str] = (), name: str =
             values = np.asarray(raw, dtype=np.float32)
     except (TypeError, ValueError, RuntimeError, OverflowError):
         raise DataError(
-            "is no array of numbers", where=where, got=raw, remedy="give an array (steps, channels)"
+            "is not an array of numbers",
+            where=where,
+            got=raw,
+            remedy="give an array (steps, channels)",
         ) from None
     if values.ndim == 1:
         values = values[:, None]
@@ -118,6 +136,7 @@ def recording_to_json(recording: Recording) -> dict[str, Any]:
     fields: dict[str, Any] = {"values": [numbers(step) for step in recording.values]}
     if recording.times is not None:
         fields |= {"times": recording.times.tolist(), "dated": recording.dated}
+        fields |= {"zone": recording.zone} if recording.zone else {}
     if recording.channels:
         fields["channels"] = list(recording.channels)
     if recording.static:
@@ -134,7 +153,7 @@ def recording_from_json(value: Any, where: str) -> Recording:
         channels = tuple(str(name) for name in value.get("channels") or ())
         times = value.get("times")
         name, dated = str(value.get("name") or ""), bool(value.get("dated", False))
-        static = tuple(value.get("static") or ())
+        static, zone = tuple(value.get("static") or ()), str(value.get("zone") or "")
         stamps = None if times is None else np.array(times, dtype=np.float64)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise DataError(
@@ -164,7 +183,9 @@ def recording_from_json(value: Any, where: str) -> Recording:
                 where=where,
                 remedy="put the steps in the order of time",
             )
-    return Recording(recording.values, channels, stamps, dated and stamps is not None, name, static)
+    return Recording(
+        recording.values, channels, stamps, dated and stamps is not None, name, static, zone
+    )
 
 
 def refuse_infinite(values: np.ndarray, where: str, channels: Sequence[str] = ()) -> None:
@@ -220,10 +241,30 @@ class Parser:
         return number
 
 
+def step_of(
+    values: np.ndarray, cells: Sequence[Any], form: str, where: str, **of: str
+) -> Recording:
+    """Values (T, C) with their times: dates of the format that a run has settled, of ISO's, or
+    numbers.
+
+    of   column: of the times, for messages; name: of the recording
+    """
+    dates = [written(cell) for cell in cells]
+    column, name = of.get("column", "time"), of.get("name", "")
+    if dates and all(math.isfinite(seconds(date, form)) for date in dates):
+        times = np.array([seconds(date, form) for date in dates])
+        return Recording(values, times=times, dated=True, name=name, zone=form_zone(form))
+    times = np.array([parse_time(cell, column, where) for cell in cells])
+    return Recording(values, times=times, dated=all(map(is_date, dates)), name=name)
+
+
 def parse_time(cell: Any, column: str, where: str, form: str | None = None) -> float:
     """A number, or the seconds of a date, of a format that is known, or else ISO's."""
     try:
-        time = seconds(str(cell).strip(), form) if form is not None else float(cell)
+        text = cell.strip() if isinstance(cell, str) else written(cell)
+        time = seconds(text, form) if form is not None else float(cell)
+        if time != time and form is not None:
+            time = seconds(written(text), form)
     except OverflowError:
         time = math.inf
     except (TypeError, ValueError):
@@ -233,7 +274,7 @@ def parse_time(cell: Any, column: str, where: str, form: str | None = None) -> f
         raise DataError(
             f"column {column!r} holds no time",
             where=where,
-            got=cell,
+            got=cell if isinstance(cell, str) else written(cell),
             remedy=(
                 f"write {known}; ",
                 Setting(date_format="%d/%m/%Y"),

@@ -106,7 +106,7 @@ def json_pieces(path: Path, name: str, changed: int) -> list[Held]:
     for part, rolls in parts.items():
         if not isinstance(rolls, list) or not all(isinstance(roll, list) for roll in rolls):
             raise DataError(
-                f"{part!r} is no list of pieces" if part else "is no list of pieces",
+                f"{part!r} is not a list of pieces" if part else "is not a list of pieces",
                 where=name,
                 remedy='write {"train": [[[60, 64], [62, 65]], ...]}: pieces of steps of pitches',
             )
@@ -124,7 +124,7 @@ def matlab_pieces(path: Path, name: str, changed: int) -> list[Held]:
         raise
     except Exception as error:  # the parser raises whatever damage leads it to
         raise DataError(
-            f"is no MATLAB file that can be read ({type(error).__name__})",
+            f"is not a MATLAB file that can be read ({type(error).__name__})",
             where=name,
             remedy="save it again, with -v7 and not -v7.3",
         ) from None

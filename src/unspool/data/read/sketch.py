@@ -53,7 +53,7 @@ class Sketches(Reader):
                 line += 1
                 if not isinstance(drawing, np.ndarray) or drawing.ndim != 2:
                     raise DataError(
-                        "is no array of rows of dx, dy and pen up",
+                        "is not an array of rows of dx, dy and pen up",
                         where=f"{file.name}:{line}",
                         got=drawing,
                         remedy="save every drawing as an array (points, 3), and pieces of music as"

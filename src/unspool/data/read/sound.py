@@ -120,7 +120,7 @@ def as_sound(raw: Any, where: str) -> Sound:
         if samples.dtype.kind == "f" and samples.ndim in (1, 2) and is_rate(rate):
             return Sound(None, where, samples.astype(np.float32), int(rate))
     raise DataError(
-        f"a {type(raw).__name__} is no recording of sound",
+        f"a {type(raw).__name__} is not a recording of sound",
         where=where,
         got=raw,
         remedy="give the path of a file, or a pair of samples and their rate",
@@ -168,7 +168,7 @@ def wav_form(file: BinaryIO, name: str, *, piped: bool = False) -> Form:
         raise DataError("the file is empty", where=name, remedy="record it again")
     if len(head) < 12 or head[:4] != b"RIFF" or head[8:] != b"WAVE":
         raise DataError(
-            "is no WAV file" + ("" if piped else ", though it is named like one"),
+            "is not a WAV file" + ("" if piped else ", though it is named like one"),
             where=name,
             got=f"it begins with {head[:8]!r}",
             remedy=("for samples without a header use ", Option(pcm="RATE"), ", else a decoder")

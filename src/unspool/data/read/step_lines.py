@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from unspool.data.read.columns import known
-from unspool.data.read.layout import ID_NAMES, TIME_NAMES
+from unspool.data.read.layout import ID_NAMES
 from unspool.data.read.reader import Column
-from unspool.data.read.recording import Parser, Recording, parse_time
-from unspool.data.values import is_date, is_number
+from unspool.data.read.recording import Parser, Recording, step_of
+from unspool.data.read.time_columns import TIME_NAMES
+from unspool.data.values import ISO, is_number
 from unspool.errors import DataError, choose
 
 DELIMITERS = (",", "\t", ";")
@@ -23,13 +24,20 @@ class StepLines:
     The first line may name its columns; those of the channels, of a time and of an id are then
     found by name. Otherwise they are the channels in their order, perhaps with a time before them.
 
-    time, id   the names of their columns
+    time, id      the names of their columns
+    date_format   of the times, if they have it
     """
 
     def __init__(
-        self, channels: Sequence[str], *, time: str | None = None, id: str | None = None
+        self,
+        channels: Sequence[str],
+        *,
+        time: str | None = None,
+        id: str | None = None,
+        date_format: str = ISO,
     ) -> None:
         self.channels, self.time, self.id = list(channels), time, id
+        self.date_format = date_format
         self.columns: list[int] | None = None  # of the channels; None before the first line
         self.time_column: int | None = None
         self.id_column: int | None = None
@@ -42,7 +50,7 @@ class StepLines:
             cells = cells_of(line)
         except csv.Error as error:
             raise DataError(
-                f"is no row of cells ({error})",
+                f"is not a row of cells ({error})",
                 where=where,
                 got=line.strip(),
                 remedy=f"give {', '.join(self.channels[:8])}, with commas between them",
@@ -62,9 +70,9 @@ class StepLines:
         name = "" if self.id_column is None else cells[self.id_column].strip()
         if self.time_column is None:
             return Recording(values, name=name)
-        cell = cells[self.time_column]
-        times = np.array([parse_time(cell, self.time or "time", where)])
-        return Recording(values, times=times, dated=is_date(cell), name=name)
+        times = [cells[self.time_column]]
+        column = self.time or "time"
+        return step_of(values, times, self.date_format, where, column=column, name=name)
 
     def _begin(self, cells: list[str], where: str) -> bool:
         """Find the columns by the first line; whether it has their names."""
@@ -81,7 +89,8 @@ class StepLines:
         extra = len(cells) - len(self.channels)
         if extra not in (0, 1):
             raise DataError(
-                f"has {len(cells)} cells, and the model has learnt {len(self.channels)} channels",
+                f"has {len(cells)} cells, and the model was trained on {len(self.channels)}"
+                " channels",
                 where=where,
                 got=" ".join(names),
                 remedy=f"give {', '.join(self.channels[:8])}, perhaps with a time before them, or"

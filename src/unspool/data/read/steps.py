@@ -16,6 +16,7 @@ from unspool.data.read.layout import DEEP_SAMPLE, Long
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.data.read.recording import Parser, Recording, parse_time
 from unspool.data.read.table import Table
+from unspool.data.values import form_zone, written
 from unspool.errors import DataError, Option
 
 SERIES = "series"
@@ -50,8 +51,8 @@ class StepRows(Reader):
             setattr(self, name, getattr(inner.reader, name))
         self.first_line = inner.reader.first_line
         self.by_file = layout.id is None
-        self.others = [c for c in inner.columns if c not in (layout.time, *layout.channels)]
-        self.paths = path_columns(inner.files) if self.by_file and len(inner.files) > 1 else []
+        self.others = [c for c in inner.columns if c not in (*layout.times, *layout.channels)]
+        self.paths = path_columns(inner.files) if self.by_file and inner.by_file else []
         self.parser = Parser([column.name for column in layout.channels])
         self.keys = [] if layout.id is None else list(layout.id.members)
         names = [SERIES, *(c.name for c in self.others), *(name for name, _ in self.paths)]
@@ -99,7 +100,7 @@ class StepRows(Reader):
         return {
             **self.inner.options,
             "id": [key.number for key in self.keys],
-            "time": None if layout.time is None else layout.time.number,
+            "time": [column.number for column in layout.times],
             "dates": layout.dates,
             "channels": [column.number for column in layout.channels],
         }
@@ -137,8 +138,7 @@ class StepRows(Reader):
 
     def _steps(self, others: Sequence[int], report: Report) -> Iterator[Row]:
         layout = self.layout
-        time = [] if layout.time is None else [layout.time]
-        numbers = [c.number for c in (*self.keys, *time, *layout.channels)]
+        numbers = [c.number for c in (*self.keys, *layout.times, *layout.channels)]
         numbers += [self.others[i].number for i in others]
         return self.inner.rows(numbers, report)
 
@@ -146,7 +146,7 @@ class StepRows(Reader):
         self, rows: Iterator[Row], growing: dict[Any, Growing], others: int
     ) -> Iterator[Growing]:
         layout = self.layout
-        timed, width = layout.time is not None, len(layout.channels)
+        timed, width = len(layout.times), len(layout.channels)
         keys = len(self.keys)
         at = keys + timed
         last = -1
@@ -168,7 +168,8 @@ class StepRows(Reader):
                 del recording.values[len(recording.lines) * width :]
                 recording.values.extend(self.parser.values(cells, self._where(row)))
             if timed:
-                self._add_time(recording, row, row.values[at - 1])
+                cell = row.values[keys] if timed == 1 else row.values[keys:at]
+                self._add_time(recording, row, cell)
             recording.lines.append(row.line)
             if others:
                 recording.others.append(list(row.values[at + width :]))
@@ -185,7 +186,7 @@ class StepRows(Reader):
             raise DataError(
                 f"the time in column {name!r} {how}",
                 where=self._where(row),
-                got=cell,
+                got=cell if isinstance(cell, str) else written(cell),
                 remedy=(
                     "sort each recording by time, without repetitions; name its columns with ",
                     Option("id", "time"),
@@ -246,7 +247,8 @@ class StepRows(Reader):
         times = None
         if self.layout.time is not None:
             times = np.frombuffer(growing.times, dtype=np.float64)
-        return Recording(values, names, times, self.layout.dates is not None, self._name(growing))
+        dates, name = self.layout.dates, self._name(growing)
+        return Recording(values, names, times, dates is not None, name, zone=form_zone(dates))
 
     def _name(self, recording: Growing) -> str:
         if not self.by_file or not self.files:
@@ -256,7 +258,7 @@ class StepRows(Reader):
 
 
 def step_table(table: Table, layout: Long) -> Table:
-    if len(table.files) > 1:
+    if table.by_file:
         refuse_other_headers(table)
     return replace(table, reader=StepRows(table, layout))
 

@@ -150,7 +150,7 @@ def as_strokes(raw: Any, where: str, layout: str = "auto", name: str = "") -> St
 
 def no_strokes(raw: Any, where: str) -> DataError:
     return DataError(
-        "is no drawing",
+        "is not a drawing",
         where=where,
         got=raw,
         remedy="give strokes as [[[x, y], ...], ...]; `unspool settings` shows stroke_layout",
@@ -165,7 +165,7 @@ def numbers(raw: Any, what: str, where: str) -> np.ndarray:
         array = np.zeros(0)
     if array.ndim != 2 or array.shape[1] < 1:
         raise DataError(
-            f"{what} is no list of points",
+            f"{what} is not a list of points",
             where=where,
             got=raw,
             remedy=(

@@ -22,12 +22,22 @@ from unspool.data.read.clips import find_clips
 from unspool.data.read.columns import is_column_number, listed_names, plain
 from unspool.data.read.content import find_encoding
 from unspool.data.read.file_index import FileIndex
-from unspool.data.read.files import STDIN, Report, TextFile, find_files, no_texts, sides, stem
+from unspool.data.read.files import (
+    PARTS,
+    STDIN,
+    Report,
+    TextFile,
+    find_files,
+    no_texts,
+    sides,
+    stem,
+)
 from unspool.data.read.formats import AUTO, FORMATS, guess_format
 from unspool.data.read.json_lines import no_field
 from unspool.data.read.media import Medium, find_media
 from unspool.data.read.plain import LongText
 from unspool.data.read.reader import Column, Reader, Row, Shape
+from unspool.data.read.stack import declared_parts, stack_tables
 from unspool.errors import DataError, Option, choose, nearest
 
 
@@ -37,6 +47,7 @@ class Table:
 
     name         what messages call it
     certain      whether the format was not only guessed from the look of the lines
+    in_folder    whether the user has named its folder, so that ids may be names of files in it
     file_index   for files that cells name, shared by all tables that are made of this one
     """
 
@@ -46,6 +57,7 @@ class Table:
     certain: bool
     data: DataConfig = field(repr=False)
     reader: Reader = field(repr=False)
+    in_folder: bool = False
     file_index: FileIndex = field(default=None, repr=False, compare=False)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -68,6 +80,11 @@ class Table:
     def holds_files(self, medium: Medium) -> bool:
         """Whether rows are files of a medium, rather than names or values in a table."""
         return self.shape == Shape.FILES and self.reader.medium == medium
+
+    @property
+    def by_file(self) -> bool:
+        """Whether each of several files is a recording of its own."""
+        return len(self.files) > 1 and not self.reader.stacked
 
     @property
     def header(self) -> bool:
@@ -159,15 +176,14 @@ class Table:
         """The same files in another format, or with another decision about the header."""
         changes: dict[str, Any] = {} if header is None else {"header": header}
         data = self.data.model_copy(update=changes)
-        reader = FORMATS[format](self.files, data)
-        return replace(self, data=data, reader=reader)
+        return replace(self, data=data, reader=self.reader.reread(FORMATS[format], data))
 
     def as_documents(self) -> Table:
         """The same file as something else than sentences, unless that format was named."""
         if self.shape != Shape.SENTENCES or self.data.format != AUTO:
             return self
         reader, certain = guess_format(self.files[0], self.data, sentences=False)
-        return replace(self, certain=certain, reader=reader(self.files, self.data))
+        return replace(self, certain=certain, reader=self.reader.reread(reader, self.data))
 
     def where(self, line: int, *, file: int = 0, column: Column | None = None) -> str:
         """`file:line` for a message; of two parallel files, the one that holds the column."""
@@ -232,6 +248,12 @@ def open_table(path: str, data: DataConfig) -> Table:
     if len(both) > 1:
         return _open_parallel(path, both, data)
     media = find_clips(path, data) if data.input == "video" else find_media(path, data)
+    if media is None and Path(path).is_dir() and (parts := declared_parts(Path(path))):
+        tables = [open_table(str(place), data) for place in parts]
+        return stack_tables(path, tables, list(parts.values()))
+    if media is not None and media.listed and len(media.files) > 1:
+        tables = [open_table(str(file.path), data) for file in media.files]
+        return stack_tables(path, tables, [PARTS[stem(f.path).lower()] for f in media.files])
     files = media.files if media else find_files(path, encoding=data.encoding)
     reader_type, certain = FORMATS["folder"], True
     if media is not None and not media.listed:
@@ -251,11 +273,11 @@ def open_table(path: str, data: DataConfig) -> Table:
     reader = reader_type(files, data)
     if media is not None and media.remark:
         reader.remark = ", ".join(filter(None, (reader.remark, media.remark)))
-    tables = Path(path).is_dir() and media is None
-    tables = tables and reader.shape not in (Shape.FOLDER, Shape.SERIES, Shape.DRAWINGS)
-    if tables and not any(column.profile.is_numbers for column in reader.columns):
+    by_file = Path(path).is_dir() and media is None
+    by_file = by_file and reader.shape not in (Shape.FOLDER, Shape.SERIES, Shape.DRAWINGS)
+    if by_file and not any(column.profile.is_numbers for column in reader.columns):
         raise no_texts(Path(path))
-    return Table(path, name, files, certain, data, reader)
+    return Table(path, name, files, certain, data, reader, in_folder=media is not None)
 
 
 def _open_parallel(path: str, paths: Sequence[str], data: DataConfig) -> Table:

@@ -144,7 +144,7 @@ def stamped_values(parts: Sequence[str], where: str) -> Recording:
         rest = PAIR.sub("", part).replace(",", "").strip()
         if rest and rest != "?":
             raise DataError(
-                f"channel {names[k]} is no list of (time,value)",
+                f"channel {names[k]} is not a list of (time,value)",
                 where=where,
                 got=rest,
                 remedy="correct it, or write @timeStamps false",

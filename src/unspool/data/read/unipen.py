@@ -186,7 +186,7 @@ def point(content: str, axes: tuple[int, int], where: str) -> list[float]:
         position = [np.nan]
     if not np.isfinite(position).all():
         raise DataError(
-            "is no point",
+            "is not a point",
             where=where,
             got=content[:60],
             remedy="write x y, two finite numbers, or a keyword that begins with a dot",

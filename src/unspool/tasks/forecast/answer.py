@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unspool.data.fields.history import HistoryField
-from unspool.data.read.recording import Recording, numbers, time_name
+from unspool.data.read.recording import Recording, numbers
 from unspool.errors import ConfigError
 from unspool.tasks.answer import Answer
 from unspool.tasks.examples import KEPT, Example, plain
@@ -158,4 +158,4 @@ def next_steps(series: Recording, field: HistoryField, first: int = 0) -> list[s
     if series.times is None:
         return [str(first + last + step) for step in ahead]
     times = field.step.after(series.times[last], ahead)
-    return [time_name(time, dated=series.dated) for time in times.tolist()]
+    return series.time_names(times)

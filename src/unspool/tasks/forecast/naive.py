@@ -9,6 +9,8 @@ stands between the two by `horizon` values, (B, H).
     drift            the line through the first and the last value
     naive2           the last value of the series without its season, times the season; the season
                      is taken out where its autocorrelation is significant at 90 % (M4's yardstick)
+    theta            the Theta method on the series without its season: exponential smoothing, with
+                     half of the slope of the linear trend
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from functools import cache
 import numpy as np
 
 SIGNIFICANT = 1.645  # the 95th percentile of a normal distribution
+MOST_PAST = 5000  # last values that the Theta method reads
 
 
 def naive(
@@ -45,14 +48,60 @@ def drift(
 def naive2(
     values: np.ndarray, begin: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1
 ) -> np.ndarray:
-    forecast = naive(values, begin, origins, horizon)
-    for row, (first, end) in enumerate(zip(begin.tolist(), origins.tolist())):
-        past, T = values[first:end], end - first
-        if is_seasonal(past, season):
-            indices = seasonal_indices(past, season)  # of the phases, 0 is that of past[0]
-            phases = np.arange(T, T + horizon) % season
-            forecast[row] = past[-1] / indices[(T - 1) % season] * indices[phases]
-    return forecast
+    return adjusted(lambda past: np.repeat(past[-1], horizon), values, begin, origins, season)
+
+
+def theta(
+    values: np.ndarray, begin: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1
+) -> np.ndarray:
+    begin = np.maximum(begin, origins - MOST_PAST)
+    return adjusted(lambda past: smoothed(past, horizon), values, begin, origins, season)
+
+
+def smoothed(past: np.ndarray, horizon: int) -> np.ndarray:
+    """Return ℓ_T + ½ b (h - 1 + 1/α - (1 - α)^T / α) for h = 1 .. H, the Theta method as simple
+    exponential smoothing with drift (Assimakopoulos & Nikolopoulos 2000; Hyndman & Billah 2003).
+
+    ℓ_t = α y_t + (1 - α) ℓ_{t-1} with ℓ_1 = y_1; α minimises the squared errors of one step; b is
+    the slope of a regression on time.
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.signal import lfilter
+
+    T, t = len(past), np.arange(len(past)) - (len(past) - 1) / 2
+    if T < 3:
+        return np.repeat(past[-1], horizon)
+
+    def levels(alpha: float) -> np.ndarray:
+        return lfilter([alpha], [1, alpha - 1], past, zi=[(1 - alpha) * past[0]])[0]
+
+    def error(alpha: float) -> float:
+        return float(np.square(past[1:] - levels(alpha)[:-1]).sum())
+
+    alpha = minimize_scalar(error, bounds=(1e-3, 1 - 1e-4), method="bounded").x
+    slope = (t @ past) / (t @ t)
+    steps = np.arange(horizon) + (1 - (1 - alpha) ** T) / alpha
+    return levels(alpha)[-1] + slope / 2 * steps
+
+
+def adjusted(
+    forecast: Callable[[np.ndarray], np.ndarray],
+    values: np.ndarray,
+    begin: np.ndarray,
+    origins: np.ndarray,
+    season: int,
+) -> np.ndarray:
+    """(B, H) forecasts of pasts without their season, times the season."""
+    rows = []
+    for first, end in zip(begin.tolist(), origins.tolist()):
+        past = values[first:end]
+        if not is_seasonal(past, season):
+            rows.append(forecast(past))
+            continue
+        indices = seasonal_indices(past, season)  # of the phases, 0 is that of past[0]
+        row = forecast(past / indices[np.arange(len(past)) % season])
+        rows.append(row * indices[np.arange(len(past), len(past) + len(row)) % season])
+    return np.stack(rows)
 
 
 NaiveForecast = Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], np.ndarray]

@@ -7,7 +7,13 @@ from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.read.steps import StepRows
 from unspool.errors import DataError, Option
-from unspool.tasks.inputs.series_plan import SeriesColumns, find_series, may_be_series, with_static
+from unspool.tasks.inputs.series_plan import (
+    SeriesColumns,
+    find_series,
+    may_be_series,
+    with_name,
+    with_static,
+)
 
 FIT = 3
 
@@ -19,7 +25,9 @@ def plan_forecast(
     inputs = data.model_copy(update={"target": None, "label": None})
     if not may_be_series(table, inputs) or (data.label is not None and not named):
         return None
-    series = find_series(table, inputs, None, named=named, words=True)
+    series = find_series(
+        table, data.model_copy(update={"label": None}), None, named=named, words=True
+    )
     if series is None:
         if not named:
             return None
@@ -35,6 +43,8 @@ def plan_forecast(
     if series.static is not None:
         columns["static"], convert = series.static, with_static(series.convert)
         about += f", of each series {', '.join(column.name for column in series.static.members)}"
+    if series.names is not None:
+        columns["name"], convert = series.names, with_name(convert)
     if unread := not_read(series):
         about += f", not read: {', '.join(unread)}"
     return Plan(task, series.table, columns, FIT, f"{about} -> {task}", convert, series.settings)

@@ -16,11 +16,11 @@ import numpy as np
 from unspool.data.windows import Stretches, WindowBatch
 from unspool.tasks.forecast import metrics
 from unspool.tasks.forecast.intervals import Intervals
-from unspool.tasks.forecast.naive import NAIVE, NaiveForecast, naive2
+from unspool.tasks.forecast.naive import NAIVE, NaiveForecast, naive2, theta
 from unspool.tasks.task import Report, as_array
 
 SHOWN = ("mse", "mae", "smape", "mase")
-COMPARED = 1000  # windows at most for which Naive2, which looks at the whole past, is made
+COMPARED = 1000  # windows at most for which methods that look at the whole past are made
 EXAMPLES = 6  # of a report that are kept for a picture
 
 
@@ -85,9 +85,10 @@ class WindowScorer:
         every = max(1, -(-self.total // COMPARED))
         chosen = np.flatnonzero((self.seen + np.arange(len(y))) % every == 0)
         if len(chosen):
-            continued = self._continued(naive2, pasts.select(chosen))
-            few = self._figures(y[chosen], continued, sd[chosen], scales[chosen])
-            self._keep("naive2", few)
+            for name, method in {"naive2": naive2, "theta": theta}.items():
+                continued = self._continued(method, pasts.select(chosen))
+                few = self._figures(y[chosen], continued, sd[chosen], scales[chosen])
+                self._keep(name, few)
             self._keep("with naive2", {key: figures[key][chosen] for key in ("smape", "mase")})
         errors = ((y - forecast.center) / sd[:, None]) ** 2
         self.by_step += np.stack([np.nansum(errors, 0), (~np.isnan(errors)).sum(0)])

@@ -71,7 +71,9 @@ class HistoryStream(Stream):
         elif before is not None:
             past = before
         else:
-            raise DataError("nothing has come yet", got=new, remedy="give at least one step")
+            raise DataError(
+                "no steps have been given yet", got=new, remedy="give at least one step"
+            )
         self.field.refuse(past, where)
         past = from_step(past, max(0, self.field.last(past) - self.field.length))
         steps = state.steps + len(new_steps)
@@ -85,10 +87,14 @@ def joined(one: Recording, other: Recording) -> Recording:
     if one.times is not None and other.times is not None:
         times = np.concatenate([one.times, other.times])
     return Recording(
-        np.concatenate([one.values, other.values]), one.channels, times, one.dated, one.name
+        np.concatenate([one.values, other.values]),
+        one.channels,
+        times,
+        one.dated,
+        one.name,
+        zone=one.zone,
     )
 
 
 def from_step(series: Recording, first: int) -> Recording:
-    times = None if series.times is None else series.times[first:]
-    return Recording(series.values[first:], series.channels, times, series.dated, series.name)
+    return series[first:]

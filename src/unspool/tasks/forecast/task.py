@@ -68,7 +68,12 @@ JUDGED = 50_000  # windows of a report, at most
 
 class Forecast(Task):
     name = "forecast"
-    roles = Roles(plan=plan_forecast, numeric=True, default_input="series")
+    roles = Roles(
+        plan=plan_forecast,
+        numeric=True,
+        default_input="series",
+        implied_by=("horizon", "known", "static"),
+    )
     metric = Metric("mse", higher_is_better=False)
     settings = declare(
         data="target known static horizon season calendar valid_steps test_steps",

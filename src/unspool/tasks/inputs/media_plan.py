@@ -101,8 +101,12 @@ def names_clips(column: Column, index: FileIndex) -> bool:
 
 
 def lacks_suffixes(column: Column, table: Table, data: DataConfig, medium: Medium) -> bool:
-    """Whether values are distinct file names without their suffixes."""
+    """Whether values are distinct file names without their suffixes: paths, or names of files in a
+    folder that the user has named."""
     names = column.profile.strings
+    requested = table.in_folder or data.series is not None or data.input == medium.name
+    if not requested and not all("/" in name or "\\" in name for name in names):
+        return False
     sample = names[:SAMPLE_SIZE]
     if not table.files or not sample or not column.profile.only_strings:
         return False
@@ -227,10 +231,17 @@ def answer_column(
     if target == "text" and texts and (named or not medium.described):
         more = "".join(f" (or {text.name}: {Option('text')})" for text in texts[1:2])
         return texts[0], f"text in column {texts[0].name}{more}"
+    if target == "text" and named and "folder" in by_path and repeats(by_path["folder"]):
+        return by_path["folder"], f"text = folder ({Option(text='name')} for names of files)"
     if target == "text" and named and "name" in by_path:
         how = f"text = name of the file, _ for spaces ({Setting('pattern')} for others)"
         return by_path["name"], how
     return None
+
+
+def repeats(column: Column) -> bool:
+    """Whether values occur twice or more on average, as labels do and transcripts do not."""
+    return 2 * len(set(column.sample)) <= len(column.sample)
 
 
 def other_labels(by_path: Mapping[str, Column], medium: Medium) -> str:

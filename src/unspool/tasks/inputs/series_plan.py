@@ -28,7 +28,16 @@ from unspool.data.read.layout import (
 )
 from unspool.data.read.recording import Parser, Recording, as_recording
 from unspool.data.read.steps import StepRows, step_table
-from unspool.data.values import ISO, is_date, is_number, shown_format
+from unspool.data.read.time_columns import time_format
+from unspool.data.values import (
+    ISO,
+    find_format,
+    form_zone,
+    is_date,
+    is_number,
+    seconds,
+    shown_format,
+)
 from unspool.errors import DataError, Option, Setting
 from unspool.tasks.inputs.kind import PlanRequest, Target
 from unspool.text.words import solid
@@ -49,7 +58,8 @@ SHOWN = 6  # names of columns in a summary
 
 class SeriesColumns(NamedTuple):
     """The table with a recording a row, the columns of the series and of its label, how values are
-    made of them, how the summary calls it, and the columns of what a series has as a whole."""
+    made of them, how the summary calls it, the columns of what a series has as a whole, and that of
+    the names of series that are a row each."""
 
     table: Table
     series: Column
@@ -57,6 +67,7 @@ class SeriesColumns(NamedTuple):
     convert: Conversion | None
     about: str
     static: Column | None = None
+    names: Column | None = None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -169,14 +180,14 @@ def find_series(
     """`words`: labels are words, and all numbers are values."""
     by_path = (  # `folder` and the like, which `StepRows` have
         data.label is not None
-        and len(table.files) > 1
+        and table.by_file
         and not any(column.name == data.label for column in table.columns)
     )
     requested = None
     if data.label is not None and not by_path and target is not None:
         requested = joined(table.several(data.label, option="label"))
     guess = guess_label(table, data, target) if requested is None and not by_path else None
-    if words and guess is not None and guess.profile.is_numbers:
+    if words and guess is not None and (named or guess.profile.is_numbers):
         guess = None
     label = requested or guess
     taken = [] if label is None else list(label.members)
@@ -186,7 +197,8 @@ def find_series(
     layout = find_layout(
         table, data, taken, steps=target == "tags" and named, continued=words and named
     )
-    if layout is None or (not asks_for_series(data) and holds_text(table, layout, taken)):
+    requested_series = asks_for_series(data) or (words and named)
+    if layout is None or (not requested_series and holds_text(table, layout, taken)):
         return None
     if isinstance(layout, Long):
         return long_series(table, data, layout, label, target, static)
@@ -198,12 +210,23 @@ def find_series(
         steps = len(layout.columns) // len(layout.channels)
         about = f"{table.summary}, a series a row: {of}{steps:,} steps at most in columns"
         about += f" {ends(layout.columns)}{hint}"
-        return SeriesColumns(table, joined(layout.columns), label, of_cells(layout), about, whole)
+        names = name_column(table, [*layout.columns, *taken])
+        about += f", named by {names.name!r}" if names is not None else ""
+        column = joined(layout.columns)
+        return SeriesColumns(table, column, label, of_cells(layout), about, whole, names)
     if label is None and target is not None:
         label = next((c for c in table.columns if c.name == "folder"), None)
-    names = ", ".join(repr(column.name) for column in layout.columns)
-    about = f"{table.summary}, series in {table.reader.noun} {names}"
+    listed = ", ".join(repr(column.name) for column in layout.columns)
+    about = f"{table.summary}, series in {table.reader.noun} {listed}"
     return SeriesColumns(table, joined(layout.columns), label, of_arrays(layout), about, whole)
+
+
+def name_column(table: Table, taken: Sequence[Column]) -> Column | None:
+    """The column that calls series that are a row each: an id, or words that do not repeat."""
+    others = [column for column in table.columns if column not in taken] if table.header else []
+    unique = [c for c in others if c.sample and c.profile.classes == len(c.sample)]
+    words = (c for c in unique if not c.profile.is_numbers and not c.profile.is_dates)
+    return known(unique, ID_NAMES) or next(words, None)
 
 
 def ends(columns: Sequence[Column]) -> str:
@@ -237,7 +260,8 @@ def long_series(
         where = f"recordings by {layout.id.name!r}{hint}"
     else:
         where = "a recording a file" if len(table.files) > 1 else "one recording"
-    timed = "" if layout.time is None else f", time in {layout.time.name!r}"
+    time_names = " and ".join(repr(column.name) for column in layout.times)
+    timed = f", time in {time_names}" if layout.times else ""
     if layout.dates not in (None, ISO):
         timed += f" as {shown_format(layout.dates)} ({Setting(date_format='FORMAT')} for another)"
     names = [column.name for column in layout.channels]
@@ -263,7 +287,7 @@ def guess_label(table: Table, data: DataConfig, target: Target | None) -> Column
         words = [c for c in words if c.profile.is_label and not is_id(c)]
         words = [c for c in words if not is_text(c) and not all(map(is_date, c.sample))]
         time = time_column(table, data, columns)
-        if time is not None and time.profile.date_format is not None:
+        if time is not None and time_format(time) is not None:
             return None  # what has dates is more often to be continued
         if data.id == "auto" and time is not None:
             words = [c for c in words if not tells_series_apart(table, [c], time)]
@@ -304,15 +328,27 @@ def is_text(column: Column) -> bool:
 def of_cells(layout: Wide) -> Conversion:
     """Cells of a row, of which the last ones may be missing, to a recording."""
     parser = Parser([column.name for column in layout.columns])
+    times, zone = step_times(layout)
     width, names = len(layout.channels), tuple(layout.channels)
 
     def convert(values: Values, columns: tuple[str, ...], where: str) -> Values:
         cells = np.array(parser.values(values[0], where), dtype=np.float32).reshape(-1, width)
         seen = np.flatnonzero(~np.isnan(cells).all(1))
         steps = cells[: seen[-1] + 1 if len(seen) else 0]
-        return Recording(steps, names), *values[1:]
+        if times is None:
+            return Recording(steps, names), *values[1:]
+        return Recording(steps, names, times[: len(steps)], dated=True, zone=zone), *values[1:]
 
-    return Conversion(f"cells of {names}", convert)
+    return Conversion(f"cells of {names}, {'' if times is None else 'dated'}", convert)
+
+
+def step_times(layout: Wide) -> tuple[np.ndarray | None, str]:
+    """The times of columns that are called by dates, and their zone."""
+    names = [column.name.strip() for column in layout.columns]
+    form = find_format(names) if len(layout.channels) == 1 else None
+    times = None if form is None else np.array([seconds(name, form) for name in names])
+    ascending = times is not None and bool((np.diff(times) > 0).all())
+    return (times, form_zone(form)) if ascending else (None, "")
 
 
 def of_arrays(layout: Nested) -> Conversion:
@@ -361,6 +397,17 @@ def with_static(first: Conversion | None) -> Conversion:
         return replace(as_recording(series, where), static=static), given
 
     return Conversion(f"{first.name if first else ''}, static", convert)
+
+
+def with_name(first: Conversion | None) -> Conversion:
+    """The conversion of series whose last column is their name."""
+
+    def convert(values: Values, columns: tuple[str, ...], where: str) -> Values:
+        *rest, name = values
+        series, *more = first.function(tuple(rest), columns, where) if first else rest
+        return replace(as_recording(series, where), name=str(name)), *more, name
+
+    return Conversion(f"{first.name if first else ''}, named", convert)
 
 
 def step_labels(series: Sized, labels: Any, name: str, where: str) -> list[str]:

@@ -1,0 +1,125 @@
+"""Tables with times are read rightly, or refused with a line that names the remedy."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from dated import DATED, DAYS, Dated
+
+import unspool
+from unspool.config import DataConfig
+from unspool.data.read.memory import source_of
+from unspool.errors import DataError
+from unspool.tasks.planner import open_plan, usual_columns
+
+EXTRAS = {".parquet": "pyarrow", ".xlsx": "openpyxl"}
+
+
+def test_there_are_many() -> None:
+    assert len({case.name for case in DATED}) == len(DATED) >= 60
+
+
+@pytest.mark.parametrize("case", DATED, ids=lambda case: case.name)
+def test_dated(case: Dated, tmp_path) -> None:
+    path = tmp_path / case.name
+    if path.suffix in EXTRAS:
+        pytest.importorskip(EXTRAS[path.suffix])
+    case.save(path)
+    data = DataConfig(**case.settings)
+    if case.refused:
+        with pytest.raises(DataError, match=case.says) as caught:
+            list(open_plan(path, data, case.task).rows())
+        assert "\n" not in str(caught.value)
+        return
+    plan = open_plan(path, data, case.task)
+    assert plan.task == "forecast", plan.summary
+    assert re.search(case.says, plan.summary), plan.summary
+    series = [row.values[0] for row in plan.rows()]
+    channels = ("y",) if case.name == "nixtla.csv" else case.channels
+    assert [one.channels for one in series] == [channels] * len(series), plan.summary
+    if case.times is None:
+        assert [one.times for one in series] == [None]
+        return
+    assert [one.times.tolist() for one in series] == [
+        pytest.approx(times, abs=1) for times in case.times
+    ]
+    assert {one.dated for one in series} == {case.dated}
+
+
+def test_columns_of_a_time_are_named(tmp_path) -> None:
+    case = next(case for case in DATED if case.name == "flights.csv")
+    case.save(tmp_path / case.name)
+    plan = open_plan(tmp_path / case.name, DataConfig(time="year,month"), "forecast")
+    [series] = [row.values[0] for row in plan.rows()]
+    assert case.times is not None
+    assert series.times.tolist() == case.times[0]
+
+
+def test_an_index_and_a_clock_are_values_where_they_are_named(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("n,x\n" + "".join(f"{i},{i % 7}\n" for i in range(30)))
+    plan = open_plan(tmp_path / "a.csv", DataConfig(series="n,x"), "forecast")
+    assert next(plan.rows()).values[0].channels == ("n", "x")
+    known = open_plan(tmp_path / "a.csv", DataConfig(known="n", time="none"), "forecast")
+    assert next(known.rows()).values[0].channels == ("n", "x")
+
+
+@pytest.mark.parametrize("when", ["first of {}", "first-{}"])
+def test_a_column_that_is_not_understood_hides_no_other(tmp_path, when) -> None:
+    rows = [f"{when.format(1900 + i)},{i % 7}.5,{i % 5}.25,{i % 3}" for i in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(["when,a,b,c", *rows]))
+    plan = open_plan(tmp_path / "a.csv", DataConfig(), "forecast")
+    assert next(plan.rows()).values[0].channels == ("a", "b", "c")
+    assert "not read: when -> forecast" in plan.summary
+
+
+def test_numbers_are_no_texts(tmp_path) -> None:
+    rows = [f"{i * 37 % 101 / 8},{i * 17 % 101 / 8},k{i % 3}" for i in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(["a,b,kind", *rows]))
+    with pytest.raises(DataError, match=r"a.csv: no column holds texts.*with text=|--text"):
+        open_plan(tmp_path / "a.csv", DataConfig(), "classify")
+    with pytest.raises(DataError, match="no column holds texts"):
+        open_plan(tmp_path / "a.csv", DataConfig())
+    assert open_plan(tmp_path / "a.csv", DataConfig(text="a", label="kind")).task == "classify"
+
+
+def test_names_and_dates_of_a_wide_table(tmp_path) -> None:
+    dates = [f"{date:%Y-%m-%d}" for date in DAYS]
+    rows = [f"W{i + 1}," + ",".join(str((i + k) % 7) for k in range(40)) for i in range(6)]
+    (tmp_path / "a.csv").write_text("\n".join([",".join(["Product", *dates]), *rows]))
+    plan = open_plan(tmp_path / "a.csv", DataConfig(), "forecast")
+    series = [row.values[0] for row in plan.rows()]
+    assert [one.name for one in series] == ["W1", "W2", "W3", "W4", "W5", "W6"]
+    assert "named by 'Product'" in plan.summary
+    assert all(one.times.tolist() == [d.timestamp() for d in DAYS] for one in series)
+    assert usual_columns(plan) == {"series": tuple(dates)}
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", None])
+def test_an_index_of_dates_is_read(zone) -> None:
+    pandas = pytest.importorskip("pandas")
+    index = pandas.date_range("2024-01-01", periods=40, freq="h", tz=zone)
+    frame = pandas.DataFrame({"value": [i % 24 for i in range(40)]}, index=index)
+    for source in (frame, frame["value"]):
+        plan = open_plan(source_of(source), DataConfig(), "forecast")
+        [series] = [row.values[0] for row in plan.rows()]
+        assert series.channels == ("value",)
+        assert series.steps()[0] == "2024-01-01 00:00:00" + ("+01:00" if zone else "")
+    quarters = frame.set_index(pandas.period_range("1970Q1", periods=40, freq="Q"))
+    plan = open_plan(source_of(quarters), DataConfig(), "forecast")
+    assert next(plan.rows()).values[0].steps()[1] == "1970-04-01 00:00:00"
+
+
+def test_forecasts_keep_the_time_zone(tmp_path) -> None:
+    case = next(case for case in DATED if case.name == "iso-offset.csv")
+    case.save(tmp_path / case.name)
+    settings = {"horizon": 3, "season": 3}
+    run = unspool.train(
+        tmp_path / case.name, model="linear", out=tmp_path / "run", quiet=True, **settings
+    )
+    [forecast] = run.predict(as_columns(case))
+    assert forecast.steps[0] == "2023-12-05 18:00:00+02:00"
+
+
+def as_columns(case: Dated) -> dict[str, list]:
+    return {name: [row[i] for row in case.rows] for i, name in enumerate(case.head.split(","))}

@@ -1,0 +1,149 @@
+"""Parts that the names of files and folders, or a column, declare are the parts of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from unspool.config import DataConfig
+from unspool.data.plan import split_plans
+from unspool.errors import DataError
+from unspool.tasks.planner import open_plan
+
+TRAIN = "text,label\ngood film,pos\nbad film,neg\n"
+TEST = "text,label\nfine plot,pos\n"
+
+
+def parts_of(path: Path, **settings) -> dict[str, list[tuple]]:
+    data = DataConfig(**settings)
+    plans, _ = split_plans(open_plan(path, data), data)
+    return {name: [row.values for row in plan.rows()] for name, plan in plans.items()}
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"train.csv": TRAIN, "test.csv": TEST},
+        {"reviews_train.csv": TRAIN, "reviews_test.csv": TEST, "README.md": "about"},
+        {"data/train.csv": TRAIN, "data/test.csv": TEST},
+        {"TRAIN.csv": TRAIN, "holdout.csv": TEST},
+        {"train.tsv": TRAIN.replace(",", "\t"), "test.tsv": TEST.replace(",", "\t")},
+        {
+            "train.jsonl": '{"text": "good film", "label": "pos"}\n'
+            '{"text": "bad film", "label": "neg"}\n',
+            "test.jsonl": '{"text": "fine plot", "label": "pos"}\n',
+        },
+        {
+            "train/neg/1.txt": "bad film",
+            "train/pos/1.txt": "good film",
+            "test/neg/2.txt": "dull",
+            "test/pos/1.txt": "fine plot",
+        },
+    ],
+)
+def test_parts_by_name(files, tmp_path) -> None:
+    parts = parts_of(write(tmp_path, files))
+    assert sorted(parts["train"]) == [("bad film", "neg"), ("good film", "pos")]
+    assert ("fine plot", "pos") in parts["test"]
+    assert parts.keys() == {"train", "test"}
+
+
+def test_shards_of_parts(tmp_path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "data").mkdir()
+    for name, text in (
+        ("train-00000-of-00002", "one"),
+        ("train-00001-of-00002", "two"),
+        ("test-00000-of-00001", "three"),
+    ):
+        table = pa.table({"text": [text], "label": ["x"]})
+        pq.write_table(table, tmp_path / "data" / f"{name}.parquet")
+    parts = parts_of(tmp_path)
+    assert parts == {"train": [("one", "x"), ("two", "x")], "test": [("three", "x")]}
+
+
+def test_series_a_row_in_files_of_parts(tmp_path) -> None:
+    rows = "".join(f"{i},{i + 1},{i + 2},{'ab'[i % 2]}\n" for i in range(6))
+    write(tmp_path, {"train.csv": f"v0,v1,v2,label\n{rows}", "test.csv": f"v0,v1,v2,label\n{rows}"})
+    parts = parts_of(tmp_path)
+    assert [len(rows) for rows in parts.values()] == [6, 6]
+
+
+def test_recordings_of_parts_by_name(tmp_path) -> None:
+    steps = "x,y\n1,2\n2,3\n3,4\n"
+    names = [
+        f"{part}_{label}_{i}.csv" for part in ("train", "test") for label in "ab" for i in "12"
+    ]
+    write(tmp_path, dict.fromkeys(names, steps))
+    data = DataConfig(label="name_2")
+    plans, note = split_plans(open_plan(tmp_path, data, "classify"), data)
+    assert {name: len(list(plan.rows())) for name, plan in plans.items()} == {"train": 4, "test": 4}
+    assert note is not None
+    assert "parts by column 'split': train 4, test 4" in note
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (
+            {"train.csv": TRAIN, "test.csv": TEST, "sample_submission.csv": TEST},
+            r"the name sample_submission.csv declares no part, and train.csv does\. Name what to"
+            r" train on, such as .*train.csv, and others with --valid and --test",
+        ),
+        (
+            {"train.csv": TRAIN, "test.csv": "text\nfine\nplot\n"},
+            r"test.csv: has no column 'label', and .*train.csv is CSV of text, label; got 'text'",
+        ),
+        (
+            {"train.csv": TRAIN, "test.json": "[]"},
+            r"holds parts in several formats \(.csv, .json\)",
+        ),
+    ],
+)
+def test_what_is_no_part_is_refused(files, message, tmp_path) -> None:
+    with pytest.raises(DataError, match=message):
+        parts_of(write(tmp_path, files))
+
+
+@pytest.mark.parametrize(
+    ("header", "train", "test"),
+    [
+        ("split", "train", "holdout"),
+        ("split", "train", "held_out"),
+        ("data_split", "TRAIN", "Test"),
+        ("is_test", "0", "1"),
+        ("is_test", "False", "True"),
+        ("is_train", "yes", "no"),
+    ],
+)
+def test_parts_by_column(header, train, test, tmp_path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"text,label,{header}\ngood film,pos,{train}\nfine plot,neg,{test}\n")
+    expected = {"train": [("good film", "pos")], "test": [("fine plot", "neg")]}
+    assert parts_of(path) == expected
+
+
+def test_values_that_name_no_part_are_refused(tmp_path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label,split\ngood film,pos,train\nfine plot,neg,later\n")
+    message = r"column 'split' names no part; got 'later'\. .*--split none ignores it"
+    with pytest.raises(DataError, match=message):
+        parts_of(path)
+    assert len(parts_of(path, split_column="none")["train"]) == 2
+
+
+def test_two_columns_of_parts_are_refused(tmp_path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label,is_valid,is_test\ngood film,pos,0,0\nfine plot,neg,0,1\n")
+    with pytest.raises(
+        DataError, match=r"'is_valid' and 'is_test' declare parts, and only one can"
+    ):
+        parts_of(path)
