@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import unspool
-from unspool.data.check.noise import MOST_LEARNT, find_suspects, folds
+from unspool.data.check.noise import MOST_LEARNT, Suspects, find_suspects, folds
 from unspool.data.fields.ngrams import mix
 from unspool.data.store.ragged import Ragged
 
@@ -102,7 +102,7 @@ def test_check_notes_when_nothing_can_be_learnt(tmp_path) -> None:
     texts, _ = reviews(300)
     path = write(tmp_path / "a.csv", texts, np.random.default_rng(3).integers(0, 2, 300))
     notes = unspool.check(path).notes
-    assert any("a linear model does not learn them" in note for note in notes)
+    assert any("a linear model knows too little about them" in note for note in notes)
 
 
 @pytest.mark.parametrize("classes", [4, 40])
@@ -114,3 +114,11 @@ def test_many_classes(classes: int) -> None:
     given = np.where(wrong, (labels + 1) % classes, labels)
     found = find_suspects(features(texts), given)
     assert wrong[found.rows[: wrong.sum()]].mean() > 0.9
+
+
+def test_a_model_that_knows_little_doubts_nothing() -> None:
+    """Eleven classes, an accuracy of 0.31: better than chance, yet wrong more often than labels."""
+    none = np.empty(0, dtype=np.int64)
+    known = Suspects(none, none, np.empty(0), np.empty(0), 537, accuracy=0.31, usual=0.16)
+    assert not known.useful
+    assert known._replace(accuracy=0.77, usual=0.5).useful

@@ -174,3 +174,33 @@ def test_hashes_of_pieces_do_not_depend_on_blocks(monkeypatch) -> None:
     monkeypatch.setattr(tracks, "BLOCK", 33)
     assert (tracks.piece_hashes(keys) == whole).all()
     assert len(set(whole[: 200 - tracks.PIECE + 1].tolist())) > 150
+
+
+def recordings(folder, arrays: list[np.ndarray]):
+    """A file of steps a recording, in two class folders."""
+    for i, values in enumerate(arrays):
+        path = folder / "ab"[i % 2] / f"{i}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x\n" + "\n".join(f"{value:.6g}" for value in values) + "\n")
+    report = unspool.check(folder, suspects=False)
+    return {finding.kind: finding.count for finding in report.findings}
+
+
+def test_quiet_recordings_of_other_lengths_are_not_copies(tmp_path) -> None:
+    """Differences below 1 % of the deviation of all recordings are still differences."""
+    rng = np.random.default_rng(5)
+    loud = [1e5 * rng.normal(size=60) for _ in range(4)]
+    quiet = [rng.normal(size=size) for size in (300, 300, 620, 620, 160, 170)]
+    flat = [np.full(size, float(size)) for size in (64, 80, 96)]
+    blips = [np.r_[np.zeros(size), 1.0, np.zeros(40)] for size in (20, 90)]
+    kinds = recordings(tmp_path, [*loud, *quiet, *flat, *blips])
+    assert not [kind for kind in kinds if kind.startswith(("near", "repeat", "leak"))]
+
+
+def test_a_recording_with_a_few_changed_steps_is_a_near_copy(tmp_path) -> None:
+    rng = np.random.default_rng(6)
+    arrays = [rng.normal(size=320) for _ in range(8)]
+    changed = arrays[0].copy()
+    changed[[5, 200]] += 1
+    kinds = recordings(tmp_path, [*arrays, changed])
+    assert kinds["near"] == 1

@@ -147,8 +147,8 @@ def doubtful_labels(rows: Rows, unit: str, notes: list[str]) -> Iterator[Draft]:
             continue
         if not result.useful:
             notes.append(
-                f"wrong {key}s were not looked for: a linear model does not learn them (accuracy"
-                f" {result.accuracy:.3f}, always the most frequent {result.usual:.3f})"
+                f"wrong {key}s were not looked for: a linear model knows too little about them"
+                f" (accuracy {result.accuracy:.3f}, most frequent {key} {result.usual:.3f})"
             )
             continue
         if result.judged < len(labels):

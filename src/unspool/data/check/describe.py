@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from unspool.data.check.findings import Draft
-from unspool.data.check.fix import can_fix, drop_hint, mend_hint
+from unspool.data.check.fix import can_fix, correction_hint, drop_hint
 from unspool.data.check.report import DoubtfulRow, Finding
 from unspool.data.check.rows import Rows, examiners
 from unspool.data.check.survey import Survey, survey
@@ -52,7 +52,7 @@ def describe(
     train = rows.corpus.parts["train"].plan
     fixable = train is not None and can_fix(train)
 
-    def mends(draft: Draft) -> bool:
+    def can_drop(draft: Draft) -> bool:
         return fixable and bool(rows.table[draft.rows[0]] == 0)
 
     findings = [
@@ -61,7 +61,7 @@ def describe(
             draft.what,
             len(draft.rows),
             [example(draft, number) for number in draft.rows[: draft.listed].tolist()],
-            advised(draft.remedy, drop_hint(draft.kind) if mends(draft) else ""),
+            advised(draft.remedy, drop_hint(draft.kind) if can_drop(draft) else ""),
         )
         for draft in drafts
     ]
@@ -92,7 +92,9 @@ def about_values(corpus: Corpus, surveys: Sequence[Survey], unit: str) -> Iterat
             shown = [row for one in surveys for row in one.examples.get((key, name), ())]
             if count:
                 examples = [DoubtfulRow(row.where, row.shown, "") for row in shown[:SHOWN]]
-                remedy = advised(worded(flaw.remedy), mend_hint(name, flaw) if fixable else "")
+                remedy = advised(
+                    worded(flaw.remedy), correction_hint(name, flaw) if fixable else ""
+                )
                 yield Finding(name, f"{unit} {flaw.what}", count, examples, remedy)
         for kind in examiner.FAMILIES:
             yield from minority(surveys, key, kind, unit)
@@ -120,7 +122,7 @@ def minority(surveys: Sequence[Survey], key: str, kind: str, unit: str) -> Itera
 
 
 def families(corpus: Corpus, surveys: Sequence[Survey]) -> dict[str, dict[str, int]]:
-    """By what they are called: how many rows each family has, where there are several."""
+    """Count the rows of each family, by its name, where there are several."""
     by_name = {}
     for key, examiner in examiners(corpus).items():
         for kind in examiner.FAMILIES:

@@ -46,12 +46,12 @@ def drop_hint(name: str) -> str:
     return hint(name, usual=name in USUAL_DROPS, does="drops") if name in DROPS else ""
 
 
-def mend_hint(name: str, flaw: Flaw) -> str:
+def correction_hint(name: str, flaw: Flaw) -> str:
     return hint(name, usual=flaw.usual, does="repairs") if flaw.repair else ""
 
 
 class Repairs:
-    """What is to be done: drops and mends by name, in the order in which they are tried.
+    """Requested repairs: drops and corrections by name, in the order in which they are tried.
 
     about   what each does, for people
     """
@@ -60,21 +60,21 @@ class Repairs:
         flaws = {
             name: flaw for examiner in examiners.values() for name, flaw in examiner.FLAWS.items()
         }
-        mends = {name: flaw for name, flaw in flaws.items() if flaw.repair}
-        self.about = {**DROPS, **{name: flaw.repair for name, flaw in mends.items()}}
-        usual = [*USUAL_DROPS, *(name for name, flaw in mends.items() if flaw.usual)]
+        corrections = {name: flaw for name, flaw in flaws.items() if flaw.repair}
+        self.about = {**DROPS, **{name: flaw.repair for name, flaw in corrections.items()}}
+        usual = [*USUAL_DROPS, *(name for name, flaw in corrections.items() if flaw.usual)]
         chosen = set[str]()
         for name in (part.strip() for part in (requested or "usual").split(",")):
             known = {"usual": usual, "all": list(self.about)}.get(name)
             options = [*self.about, "usual", "all"]
             chosen.update(known or [choose("repair", name, options, where=Option("repair"))])
         self.drops = [name for name in DROPS if name in chosen]
-        self.mends = [name for name in mends if name in chosen]
+        self.corrections = [name for name in corrections if name in chosen]
 
 
 @dataclass
 class Fixed:
-    """What was done: `dropped` and `changed` count rows by the name of the repair."""
+    """Repairs made: `dropped` and `changed` count rows by the name of the repair."""
 
     path: Path
     log: Path
@@ -175,7 +175,7 @@ def write_fixed(
                 fixed.dropped[why] += 1
                 write_json(log, {"action": "dropped", "why": why, **where})
                 continue
-            changes, done = mended(row, cells, repairs.mends)
+            changes, done = corrected(row, cells, repairs.corrections)
             if done:
                 block = plan.table.reader.rewrite(block, changes)
                 fixed.changed.update(done)
@@ -217,7 +217,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(table: Table, columns: Sequence[Column]) -> tuple[str, Iterator[Block]]:
-    """What stands before the first row, such as a header; and each row with its lines."""
+    """Return the text before the first row, such as a header, and each row with its lines."""
     lines = enumerate(table.files[0].lines(), start=1)
     rows = table.rows(columns)
     first = next(rows)
@@ -245,16 +245,16 @@ class ExaminedColumn(NamedTuple):
     examiner: Examiner
 
 
-def mended(
-    row: Row, cells: Sequence[ExaminedColumn], mends: Sequence[str]
+def corrected(
+    row: Row, cells: Sequence[ExaminedColumn], corrections: Sequence[str]
 ) -> tuple[list[Change], list[str]]:
     """The new values of a row, and which repairs made them."""
     changes: list[Change] = []
     done: dict[str, None] = {}
     for (column, examiner), value in zip(cells, row.values):
         after = value
-        for name in mends if isinstance(value, str) else ():
-            before, after = after, examiner.mend(after, name)
+        for name in corrections if isinstance(value, str) else ():
+            before, after = after, examiner.correct(after, name)
             if after != before:
                 done[name] = None
         if after != value:

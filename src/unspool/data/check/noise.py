@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FOLDS = 5
 FEWEST_ROWS = 100  # below which nothing is said
 FEWEST_OF_A_CLASS = 2 * FOLDS
+LEAST_GAIN = 0.35  # share of the errors of the most frequent label that the model avoids
 MOST_LEARNT = 20_000  # rows that a fold learns from
 MOST_FEATURES = 30_000_000  # of all rows that are judged
 COLUMNS = 22  # bits: features are hashed to so many columns, of which the useful ones are kept
@@ -53,8 +54,13 @@ class Suspects(NamedTuple):
 
     @property
     def useful(self) -> bool:
-        """Whether the model has learnt anything: it is better than `usual` beyond chance (3 σ)."""
-        return self.accuracy - self.usual > 1.5 / np.sqrt(max(1, self.judged))
+        """Whether the model knows enough to doubt a label.
+
+        It is better than `usual` beyond chance (3 σ) and avoids LEAST_GAIN of its errors: below,
+        most disagreements are errors of the model.
+        """
+        gain = self.accuracy - self.usual
+        return gain > max(1.5 / np.sqrt(max(1, self.judged)), LEAST_GAIN * (1 - self.usual))
 
 
 def find_suspects(features: Callable[[np.ndarray], Ragged], labels: np.ndarray) -> Suspects:

@@ -1,4 +1,4 @@
-"""What `check` found, as data, as JSON and as lines for people."""
+"""Report of `check`, as data, as JSON and as lines for people."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What `check` found; `lines` is for people, `to_json` for programs, `to_html` a page.
+    """Findings of `check`; `lines` is for people, `to_json` for programs, `to_html` a page.
 
     families  by what they are called: of each family of values, such as a script, its rows
     fixed     the copy that was written without some of the findings
@@ -167,7 +167,7 @@ def _part_lines(part: PartReport, unit: str, *, known: bool) -> list[str]:
 
 
 def _noun(part: PartReport, unit: str) -> str:
-    """What a row is called: of a forecast it is a channel of a series."""
+    """Return the noun for a row; in a forecast it is a channel of a series."""
     if part.noun:
         return part.noun
     if part.has_targets:

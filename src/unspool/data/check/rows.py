@@ -183,7 +183,7 @@ class Rows:
         return np.flatnonzero(self.part == self.names.index(name))
 
     def hashes(self, rows: np.ndarray, ask: Hasher) -> Ragged:
-        """What the examiners of all inputs answer about sorted rows."""
+        """Return the answers of the examiners of all inputs about sorted rows."""
         cuts = np.searchsorted(rows, self.edges)
         answers = []
         for part, first, last, edge in zip(self.parts, cuts, cuts[1:], self.edges):

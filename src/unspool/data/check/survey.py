@@ -29,7 +29,7 @@ class RowExcerpt(NamedTuple):
 
 @dataclass
 class Survey:
-    """What was found in one file.
+    """Survey of one file.
 
     flaws     by (field, flaw): the numbers of the rows, and the first ones
     families  by (field, kind of family): of each family the number of rows

@@ -197,7 +197,9 @@ class AudioSource(VectorSource):
             data = base64.b64decode(value["wav"], validate=True)
         except (TypeError, ValueError, binascii.Error):
             raise DataError(
-                "is no WAV file in base64", where=name, remedy="choose a file that ends with .wav"
+                "is not a WAV file in base64",
+                where=name,
+                remedy="choose a file that ends with .wav",
             ) from None
         sound = Sound(None, name, data=data)
         sound.info()  # raises an error where it is no sound

@@ -19,7 +19,7 @@ class Flaw(NamedTuple):
 
     what     what rows with it do
     remedy   what to do
-    repair   what `mend` makes of it; "" where it cannot
+    repair   what `correct` makes of it; "" where it cannot
     usual    whether it is repaired unless the user chooses
     """
 
@@ -74,7 +74,7 @@ class Examiner(ABC):
         """(N,) bool for each of `FLAWS`: which raw values have it."""
         return {}
 
-    def mend(self, raw: Any, flaw: str) -> Any:
+    def correct(self, raw: Any, flaw: str) -> Any:
         """A raw value without a flaw; the same value where there is nothing to repair."""
         return raw
 

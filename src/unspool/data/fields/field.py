@@ -196,6 +196,10 @@ class Field(ABC):
         """Settle what the settings leave open by a look at the first values."""
         return
 
+    def refuse_unseen(self, values: Any, where: Where) -> None:
+        """Raise a DataError about a value that a model cannot learn from or be chosen by."""
+        return
+
     @abstractmethod
     def storage_key(self) -> Any:
         """Whatever decides how values are stored, for JSON."""

@@ -1,11 +1,12 @@
 """label: one name a row, out of a fixed set.
 
-raw: str, a number or a truth value. values: `Labels`, indices into the sorted names.
+raw: str, a number or a truth value. values: `Labels`, indices into the names in natural order.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -74,7 +75,7 @@ def label_name(value: Any, where: Callable[[int], str], row: int) -> str:
     if isinstance(value, bool | int | float):
         return json.dumps(value)
     raise DataError(
-        "the value is no label",
+        "the value is not a label",
         where=where(row),
         got=value if value is not None else "null",
         remedy=("a label is a string or a number; name its field with ", Option("label")),
@@ -112,6 +113,7 @@ class LabelField(NamesField):
     """The names, sorted, are fitted: those that occur in training.
 
     counts    (C,) how often each occurs there
+    type      of the labels as they were given: a column of integers with gaps holds integers
     other     whether labels that do not occur there are one more, `OTHER`, which no model learns to
               give, so that it counts as wrong
     """
@@ -122,13 +124,35 @@ class LabelField(NamesField):
         super().__init__(name, missing)
         self.other = other
         self.counts = np.zeros(0, dtype=np.int64)
+        self.type: type = str
+
+    def look(self, column: Any) -> None:
+        self.type = label_type(column.sample)
+
+    @property
+    def typed(self) -> list[Any]:
+        """The names as values of the type of the labels."""
+        return [name if self.type is str else json.loads(name) for name in self.names]
+
+    def save(self, folder: Path) -> None:
+        write_json(folder / FILE, self.typed)
+
+    def load(self, folder: Path) -> None:
+        values = read_names(folder / FILE, (str, bool, int, float))
+        self.type = label_type(values)
+        self.names = [v if isinstance(v, str) else json.dumps(v) for v in values]
 
     def writer(self, folder: Path) -> LabelWriter:
         return LabelWriter(folder, self.name)
 
     def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> LabelColumn:
         names = json.loads((folder / f"{self.name}.json").read_text(encoding="utf-8"))
-        return LabelColumn(np.load(folder / f"{self.name}.npy"), names)
+        ids = np.load(folder / f"{self.name}.npy")
+        if self.type is not int:
+            return LabelColumn(ids, names)
+        whole = [name.removesuffix(".0") if is_number(name) else name for name in names]
+        index = {name: i for i, name in enumerate(dict.fromkeys(whole))}
+        return LabelColumn(np.array([index[name] for name in whole], dtype=np.int64)[ids], [*index])
 
     def blank(self, column: LabelColumn) -> np.ndarray:
         signs = sign_of_missing(column.names)
@@ -170,8 +194,10 @@ class LabelField(NamesField):
     ) -> list[str]:
         ids = column.ids[rows]
         count = {column.names[i]: int(n) for i, n in enumerate(np.bincount(ids)) if n}
-        self.names = sorted(count)
+        self.names = sorted(count, key=natural_order)
         self.counts = np.array([count[name] for name in self.names], dtype=np.int64)
+        if not all(map(is_json_number, self.names)) and self.type is not bool:
+            self.type = str
         single = [name for name in self.names if count[name] == 1]
         notes = (
             [f"labels with one example, which stays in train: {listed(single)}"] if single else []
@@ -181,7 +207,7 @@ class LabelField(NamesField):
                 "labels that differ only in spelling are different classes:"
                 f" {shown_alike(alike)}; write each in one way"
             )
-        remaining = sorted(set(self.names) - {NO_LABEL})
+        remaining = [name for name in self.names if name != NO_LABEL]
         if (
             NO_LABEL in self.names
             and len(remaining) > 2
@@ -197,7 +223,7 @@ class LabelField(NamesField):
                 hint = f"{Option(task='regress')} learns numbers"
             notes.append(f"{len(single):,} of {len(self.names):,} labels occur once: {hint}")
         if self.other:
-            self.names = [*self.names, OTHER]
+            self.names, self.type = [*self.names, OTHER], str
             self.counts = np.append(self.counts, self.counts.max())  # for weights of classes
         return notes
 
@@ -224,14 +250,23 @@ class LabelField(NamesField):
                 f"{int(unseen.sum()):,} answers do not occur in the training data and count as"
                 f" wrong, the first at {first}"
             ]
-        if (values.ids < 0).any():
-            row = int(np.argmax(values.ids < 0))
+        missed = np.flatnonzero(values.ids < 0)
+        if not len(missed):
+            return []
+        names = dict.fromkeys(values.unknown[row] for row in missed.tolist())
+        return [
+            f"{len(missed):,} of {len(values):,} rows have labels that do not occur in the training"
+            f" data ({listed(list(names), 3)}) and count as missed, the first at"
+            f" {where(int(missed[0]))} ({Option(unseen='error')} stops there)"
+        ]
+
+    def refuse_unseen(self, values: Labels, where: Where) -> None:
+        for row in np.flatnonzero(values.ids < 0)[:1].tolist():
             raise DataError(
                 f"label {values.unknown[row]!r} does not occur in the training data",
                 where=where(row),
                 remedy="the known labels are " + listed(self.names),
             )
-        return []
 
     def encode(self, raw: Sequence[Any]) -> Labels:
         index = {name: i for i, name in enumerate(self.names)}
@@ -246,8 +281,33 @@ class LabelField(NamesField):
         return values.ids
 
     def tally(self, values: Labels) -> dict[str, int]:
-        counts = np.bincount(values.ids, minlength=len(self.names))
+        counts = np.bincount(values.ids[values.ids >= 0], minlength=len(self.names))
         return dict(zip(self.names, counts.tolist()))
+
+
+def label_type(values: Sequence[Any]) -> type:
+    """The type that all labels have; floats that are whole numbers are integers."""
+    filled = [value for value in values if value is not None]
+    for kind in (bool, int):
+        if filled and all(type(value) is kind for value in filled):
+            return kind
+    if not filled or not all(type(value) in (int, float) for value in filled):
+        return str
+    return int if all(float(value).is_integer() for value in filled) else float
+
+
+def is_json_number(name: str) -> bool:
+    try:
+        return type(json.loads(name)) in (int, float)
+    except ValueError:
+        return False
+
+
+def natural_order(name: str) -> list[tuple[bool, int, str]]:
+    """Sort key that puts 2 before 10, and v2 before v10."""
+    parts = re.split(r"(\d{1,18})", name)  # every second one is digits
+    keys = [(i % 2 == 0, int(part) if i % 2 else 0, part) for i, part in enumerate(parts)]
+    return [key for key in keys if key[2]]
 
 
 def sign_of_missing(names: Sequence[str]) -> str | None:
@@ -270,12 +330,12 @@ def shown_alike(alike: list[list[str]]) -> str:
     return "; ".join(" and ".join(map(repr, names)) for names in alike[:3])
 
 
-def read_names(path: Path) -> list[str]:
-    """The labels of a run folder; a RunError where they are damaged."""
+def read_names(path: Path, types: tuple[type, ...] = (str,)) -> list[Any]:
+    """The labels of a run folder, all of one type; a RunError where they are damaged."""
     names = read_json(path)
     if not (
         isinstance(names, list)
-        and all(isinstance(name, str) for name in names)
+        and any(all(type(name) is kind for name in names) for kind in types)
         and len(set(names)) == len(names) > 1
     ):
         raise RunError("not a list of at least two different labels", where=path, remedy=AGAIN)

@@ -173,7 +173,7 @@ class EventForm(TextForm):
         odd = next((name for name in names if name not in NUMBER), None)
         if odd is not None:
             raise DataError(
-                "is no event of music",
+                "is not a music event",
                 where=where,
                 got=odd,
                 remedy="name a MIDI file, or write events such as on_C4 shift_4 off_C4",

@@ -80,7 +80,7 @@ def parse(value: Any, where: Callable[[int], str], row: int) -> float:
         number = math.nan
     if isinstance(value, bool) or not math.isfinite(number):
         raise DataError(
-            "the value is no number",
+            "the value is not a number",
             where=where(row),
             got=value,
             remedy=(
@@ -152,7 +152,7 @@ class NumberField(Field):
     def check(self, values: Numbers, where: Where) -> list[str]:
         if values.array.shape[1] != len(self.names):
             raise DataError(
-                f"the model has learnt {len(self.names)} numbers a row, and the file has"
+                f"the model was trained on {len(self.names)} numbers a row, and the file has"
                 f" {values.array.shape[1]}",
                 where=where(0),
                 remedy=(f"name the columns of {', '.join(self.names)} with ", Option("label")),

@@ -173,10 +173,10 @@ class PairWriter(TextWriter):
 
 
 class PairExaminer(TextExaminer):
-    def mend(self, raw: Any, flaw: str) -> Any:
+    def correct(self, raw: Any, flaw: str) -> Any:
         if isinstance(raw, str):
-            return super().mend(raw, flaw)
-        return [super(PairExaminer, self).mend(text, flaw) for text in raw]
+            return super().correct(raw, flaw)
+        return [super(PairExaminer, self).correct(text, flaw) for text in raw]
 
     def excerpt(self, raw: Any, flaw: str | None = None) -> str:
         return super().excerpt(raw if isinstance(raw, str) else shown_pair(raw), flaw)
@@ -233,7 +233,9 @@ class PairForm(TextForm):
             values = [values]
         if not isinstance(values, Iterable):
             raise DataError(
-                f"a {type(values).__name__} is no pair of texts", got=values, remedy="give tuples"
+                f"a {type(values).__name__} is not a pair of texts",
+                got=values,
+                remedy="give tuples",
             )
         return (as_pair(value, f"item {n}") for n, value in enumerate(values, 1))
 

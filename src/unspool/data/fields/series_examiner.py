@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 SPIKE = 20.0  # standard deviations, as the quartiles of the training part suggest them
 PIECE = 16  # steps of a shingle
+GRAIN = 0.01  # of the deviation of a recording: smaller differences are ignored
 LEVELS = 8  # of a feature
 
 
 class SeriesExaminer(Examiner):
-    """Values are compared in standard deviations of the training part, rounded."""
+    """Compares the shapes of recordings, and their levels by the moments of the training part."""
 
     FLAWS: ClassVar[Mapping[str, Flaw]] = {
         "gaps": Flaw("have gaps", "they are read as 0 with a channel that says so"),
@@ -62,10 +63,21 @@ class SeriesExaminer(Examiner):
         return Ragged.of([self._levels(values.raw[int(row)]) for row in rows])
 
     def _pieces(self, x: np.ndarray) -> np.ndarray:
-        z = np.nan_to_num((x - self.mean) / self.std)
-        whole = np.round(z, 2).astype(np.float32) + np.float32(0)  # no -0
-        pieces = range(0, len(whole), PIECE)
-        return np.array([digest(whole[i : i + PIECE]) for i in pieces], np.uint64)
+        """Return hashes of stretches, with their positions, and of the length.
+
+        Flat stretches show nothing about a recording. One with no others equals its exact copies
+        alone. Values are rounded by the deviation of the recording itself, to a power of two, so
+        that quiet recordings among loud ones keep their shape.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a channel without a value
+            std = np.nanstd(x, axis=0)
+        std = np.where(std > 0, std, self.std)
+        grain = GRAIN * 2.0 ** np.floor(np.log2(std))
+        levels = np.round(np.nan_to_num((x - self.mean) / grain)) + 0.0  # no -0
+        stretches = [(i, levels[i : i + PIECE]) for i in range(0, len(levels), PIECE)]
+        pieces = [digest(y) ^ i for i, y in stretches if (y != y[:1]).any()]
+        return np.array([digest(np.array([len(x)])), *(pieces or [digest(x)])], np.uint64)
 
     def _levels(self, x: np.ndarray) -> np.ndarray:
         z = np.nan_to_num((x - self.mean) / self.std)

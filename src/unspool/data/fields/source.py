@@ -251,7 +251,7 @@ class VectorSource(ABC):
         width = recording.values.shape[1]
         if width != len(self.channels):
             raise DataError(
-                f"the model has learnt {count(len(self.channels), 'channel')}"
+                f"the model was trained on {count(len(self.channels), 'channel')}"
                 f" ({', '.join(self.channels[:8])}), and this series has {width}",
                 where=where,
                 remedy=("give arrays (steps, channels), or name columns with ", Option("series")),
@@ -261,7 +261,7 @@ class VectorSource(ABC):
         """Raise an error about a file with other channels than those of training."""
         if width != self.stored_width:
             raise DataError(
-                f"the model has learnt {count(len(self.channels), 'channel')}, and the file has"
+                f"the model was trained on {count(len(self.channels), 'channel')}, and the file has"
                 f" {width}",
                 where=where,
                 remedy=(f"name those of {', '.join(self.channels[:8])} with ", Option("series")),
@@ -432,7 +432,7 @@ def series_items(values: Any, channels: int) -> Iterable[Any]:
         return [values]
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise DataError(
-            f"a {type(values).__name__} is no series",
+            f"a {type(values).__name__} is not a series",
             got=values,
             remedy=("give arrays (steps, channels); of a file: predict ", Option(file="FILE")),
         )

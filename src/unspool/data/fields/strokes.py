@@ -170,7 +170,7 @@ class StrokesSource(VectorSource):
         )
 
     def examiner(self, values: Series, scaler: Scaler) -> SeriesExaminer:
-        """A pen that is hardly ever lifted is no spike."""
+        """A pen that is hardly ever lifted is not a spike."""
         steps = next(blocks(values.raw))
         examiner = SeriesExaminer(self.channels, scaler.mean, scaler.std, steps, self.recording)
         examiner.spread[PEN] = np.inf
@@ -183,7 +183,7 @@ def stroke_items(values: Any) -> Iterable[Any]:
         return [values]
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise DataError(
-            f"a {type(values).__name__} is no drawing",
+            f"a {type(values).__name__} is not a drawing",
             got=values,
             remedy=("give [[[x, y], ...], ...]; of a file: predict ", Option(file="FILE")),
         )

@@ -186,7 +186,7 @@ class TagsField(NamesField):
 
     def read(self, column: TokenColumn) -> TagColumn:
         """The tags of a column, spans as IOBES."""
-        types, ids = column.types[1:], column.ids.astype(np.int64) - 1  # raw id 0 is no tag
+        types, ids = column.types[1:], column.ids.astype(np.int64) - 1  # raw id 0 is not a tag
         begins = column.offsets[:-1]
         try:
             scheme: Scheme = guess_letters(types) if self.scheme == "auto" else self.scheme

@@ -123,7 +123,7 @@ class TextExaminer(Examiner):
             name: np.fromiter(values, dtype=bool, count=len(raw)) for name, values in flags.items()
         }
 
-    def mend(self, raw: Any, flaw: str) -> Any:
+    def correct(self, raw: Any, flaw: str) -> Any:
         if isinstance(raw, list):
             return raw  # words with tags: their number must not change
         repair: dict[str, Callable[[str], str]] = {

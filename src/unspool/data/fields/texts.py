@@ -238,7 +238,7 @@ def texts_of(value: Any, name: str, where: str) -> list[str]:
     if isinstance(value, dict) and isinstance(value.get("raw"), str):  # beside its tokens
         return texts_of(value["raw"], name, where)
     raise DataError(
-        f"the {name} is no text",
+        f"the {name} is not text",
         where=where,
         got=value,
         remedy="write it as a string, or several as a list of strings",
