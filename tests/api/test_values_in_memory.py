@@ -177,7 +177,7 @@ def test_the_page_begins_with_words_where_the_data_are_gone(tmp_path) -> None:
         ("reviews.csv", ["x"], "reviews.csv: labels are given with a list of texts"),
         ({"t": ["a"]}, ["x"], "dict: labels are given with a list of texts"),
         (["a"], "x", "labels are a list, one for each text; got 'x'"),
-        ([{"text": "a"}, 5], None, "list, row 2: is no dict"),
+        ([{"text": "a"}, 5], None, "list, row 2: is not a dict"),
         (["a", 5, "b"], ["x", "y", "x"], r"list, row 2: field 'text' is not a string; got 5"),
         (["a", b"b", "c"], ["x", "y", "x"], "list, row 2: field 'text' is not a string; got b'b'"),
     ],

@@ -152,14 +152,14 @@ def test_a_text_that_is_too_long_to_write(writer) -> None:
 
 @pytest.mark.parametrize("path", [5, None, b"a", ["a"], "a\0b", 1.5], ids=repr)
 def test_what_is_no_path(path) -> None:
-    with pytest.raises(UserError, match="is no path"):
+    with pytest.raises(UserError, match="is not a path"):
         unspool.load(path)
     if path is None:
         return
     texts, labels = ["a", "b"] * 4, ["x", "y"] * 4
-    with pytest.raises(ConfigError, match="is no path"):
+    with pytest.raises(ConfigError, match="is not a path"):
         unspool.train(texts, labels, out=path, quiet=True)
-    with pytest.raises(ConfigError, match="is no path"):
+    with pytest.raises(ConfigError, match="is not a path"):
         unspool.train(texts, labels, start=path, quiet=True)
     with pytest.raises(ConfigError, match=r"not a TOML file|no such config"):
         unspool.train(texts, labels, config=path, quiet=True)

@@ -270,7 +270,7 @@ def test_a_bad_out_is_refused_before_training(
 
 
 def test_a_nul_in_out(reviews) -> None:
-    with pytest.raises(ConfigError, match="out= is no path"):
+    with pytest.raises(ConfigError, match="out= is not a path"):
         unspool.train(reviews, out="a\0b", **SMALL)
 
 

@@ -132,7 +132,7 @@ class Search:
             report, part = task.report(mean_scores(chosen), chosen[0].truth), "folds"
         else:
             part = run.report_part or "valid"
-        write_report(run, report, part, rest)
+        write_report(run, report, part, rest, searched=True)
         return run
 
     def try_all(self) -> list[TriedModel]:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.tasks.elmo import WordsInContext
     from unspool.tasks.generate import Generation
     from unspool.tasks.handwrite.answer import Handwritten
-    from unspool.training.card import BaselineComparison
     from unspool.training.checkpoint import Counters
+    from unspool.training.comparison import BaselineComparison
 
 T = TypeVar("T")
 
@@ -81,6 +81,13 @@ class Run:
     def path(self) -> Path:
         return self.folder.path
 
+    @property
+    def data(self) -> dict[str, Any]:
+        """Record of the training data: `files` with their hashes, the `summary` of how they were
+        read, the number of `rows` of each part, and `notes` on what was left out."""
+        record = self.folder.read_record()
+        return {"files": record["data"], **record.get("corpus", {})}
+
     def metrics(self) -> list[dict[str, Any]]:
         """The training log, one record a line of metrics.jsonl."""
         return read_log(self.folder.metrics)
@@ -111,6 +118,8 @@ class Run:
             if parts_note is not None:
                 note(parts_note + ("; the rows of test are scored" if "test" in parts else ""))
         part, notes = encode_plan(self.task, plan, progress)
+        if config.data.unseen == "error":
+            part.refuse_unseen()
         notes = [*notes, *self._trained_on(plan, part)]
         if note is not None:
             for line in notes:
@@ -164,7 +173,8 @@ class Run:
         options   as of `predict`
         """
         self._check(options)
-        return RunStream(self._call(partial(open_stream, self.task), options))
+        stream = self._call(partial(open_stream, self.task), options)
+        return RunStream(stream, self.config.data.date_format)
 
     def predict_lazily(self, items: Any, options: Any = None, **reading: Any) -> Iterator[Any]:
         """Like `predict`, one answer at a time, for input of any length."""
@@ -396,7 +406,7 @@ def refuse_surrogates(text: str, where: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise DataError(
-            "holds half of a surrogate pair, which is no character",
+            "holds half of a surrogate pair, which is not a character",
             where=where,
             got=text.encode("utf-8", "backslashreplace").decode(),
             remedy='replace them with text.encode("utf-8", "replace").decode()',

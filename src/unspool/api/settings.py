@@ -139,7 +139,12 @@ def draft_config(
             f"the model to start from is a {start.model}",
             where=start.path,
             got=name,
-            remedy=("leave out ", Option("model"), ", or train anew without ", Option("start")),
+            remedy=(
+                "leave out ",
+                Option("model"),
+                ", or train from scratch without ",
+                Option("start"),
+            ),
         )
     preset = models[choose("model", name, models, where=None if model else config_file)]
     taken = {} if start is None else {**start.fixed, **start.defaults}
@@ -213,7 +218,10 @@ def refuse_changes(
                 f"the run has {name}={before[name]}, and a resumed run keeps its settings",
                 where=folder.path,
                 got=after[name],
-                remedy=("leave the setting out, or train anew with another ", Option("out")),
+                remedy=(
+                    "leave the setting out, or train from scratch with another ",
+                    Option("out"),
+                ),
             )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from unspool.data.read.recording import Recording, parse_time
-from unspool.data.values import is_date
+from unspool.data.read.recording import Recording, step_of
 from unspool.tasks import Answer
 from unspool.tasks.streaming import Stream
 
@@ -18,8 +17,8 @@ class RunStream:
             with it goes on by itself. The weights are those at the time the stream was made.
     """
 
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
+    def __init__(self, stream: Stream, date_format: str) -> None:
+        self._stream, self._date_format = stream, date_format
 
     @property
     def steps(self) -> int:
@@ -46,7 +45,7 @@ class RunStream:
         expected next; that of a forecast is about the next steps; that of a transcriber has the
         tokens that have ended since.
         """
-        return self._stream.push(new if times is None else with_times(new, times))
+        return self._stream.push(new if times is None else self._timed(new, times))
 
     def finish(self) -> Answer | None:
         """The sequence has ended: read what was kept until more would come, such as the samples of
@@ -60,16 +59,12 @@ class RunStream:
     def __repr__(self) -> str:
         return f"<stream of {self.steps:,} steps>"
 
+    def _timed(self, new: Any, times: Any) -> Recording:
+        """Steps with their times, a vector and one time being one step."""
+        import numpy as np
 
-def with_times(new: Any, times: Any) -> Recording:
-    """Steps with their times, a vector and one time being one step."""
-    import numpy as np
-
-    many = np.ndim(times) > 0
-    listed = list(times) if many else [times]
-    seconds = [parse_time(str(time), "times", "push") for time in listed]
-    values = np.asarray(new, dtype=np.float32)
-    if values.ndim < 2:
-        values = values.reshape(len(seconds), -1)
-    dated = all(is_date(str(time)) for time in listed)
-    return Recording(values, times=np.array(seconds), dated=dated)
+        cells = [str(time) for time in (list(times) if np.ndim(times) > 0 else [times])]
+        values = np.asarray(new, dtype=np.float32)
+        if values.ndim < 2:
+            values = values.reshape(len(cells), -1)
+        return step_of(values, cells, self._date_format, "push", column="times")

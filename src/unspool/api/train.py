@@ -205,6 +205,8 @@ def train_plans(
     check_folds(config, plans)
     if not config.data.whole:
         return start_training(folder, config, plans, start, shown, rescue)
+    first = changed(config, {"data.fold": 1})
+    TASKS[config.task].load_corpus(first, plans)  # raises what stands in the way of a start
     record = {} if start is None else {"start": start.record()}
     threads = config.train.threads or torch.get_num_threads()
     folder.write_config(config, data_files(plans), threads, record)
@@ -295,7 +297,7 @@ def _resume(
             raise RunError(
                 f"the {name} data have changed since the run began",
                 where=plan.table.path,
-                remedy=("give the old ones, or train anew with another ", Option("out")),
+                remedy=("give the old ones, or train from scratch with another ", Option("out")),
             )
         if name == "train":
             plans |= split_plans(plan, config.data)[0]

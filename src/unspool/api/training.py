@@ -35,8 +35,9 @@ from unspool.tasks.embedding import extended, freeze_embedding, mix_report, plac
 from unspool.tasks.examples import write_examples
 from unspool.tasks.linear import Fitting
 from unspool.tasks.task import fits_directly
-from unspool.training.card import BaselineComparison, model_card
+from unspool.training.card import model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
+from unspool.training.comparison import BaselineComparison
 from unspool.training.folder import RunFolder
 from unspool.training.machine import precision_note, tune_process, with_device, with_precision
 from unspool.training.optim import build_optimizer
@@ -105,7 +106,7 @@ def start_training(
         words = extended(kind(config, corpus.fields).tokenizer, vectors, config.tokenizer.vocab)
         again = kind.load_corpus(config, plans, fitted=words, progress=progress)
         corpus = replace(again, notes=corpus.notes)
-    for line in corpus.notes:
+    for line in [*corpus.notes, *corpus.cached]:
         note(line)
     threads = config.train.threads or torch.get_num_threads()
     tune_process(threads)
@@ -190,6 +191,7 @@ def _train(
         except Interrupted:
             folder = trainer.folder
             folder.record_weights(None if counters.best_step else counters.step)
+            folder.record_corpus(plans["train"].summary, corpus)
             layers = summary_of(task, model.eval().cpu()).lines()
             card = model_card(folder, task, layers, counters, None, "stopped")
             write_atomic(folder.path / "README.md", card)
@@ -294,6 +296,7 @@ def report_run(
         shown.note(f"{name}: {value}")
     run = Run(folder, task, model)
     run.counters, run.parts = counters, corpus.parts
+    folder.record_corpus(plans["train"].summary, corpus)
     if isinstance(task, Calibrates) and not task.config.data.whole:  # its folds calibrate that
         for line in task.calibrate(run.model, corpus.parts.get("valid")):
             shown.note(line)
@@ -302,6 +305,7 @@ def report_run(
     report, baselines = None, dict[str, Report]()
     if judged is not None:
         report = task.evaluate(run.model, corpus.parts[judged])
+        report.notes += tuple(corpus.notes)
         baselines = fit_baselines(task, corpus.parts, plans, judged, shown.note)
     model.cpu()  # where a run that is loaded has it
     write_report(run, report, judged, baselines)
@@ -309,15 +313,21 @@ def report_run(
 
 
 def write_report(
-    run: Run, report: Report | None, part: str | None, baselines: Mapping[str, Report]
+    run: Run,
+    report: Report | None,
+    part: str | None,
+    baselines: Mapping[str, Report],
+    *,
+    searched: bool = False,
 ) -> None:
-    """evaluation.json, pictures and the model card."""
+    """Write evaluation.json, pictures and the model card; `searched` as in `BaselineComparison`."""
     folder, task = run.folder, run.task
     if report is not None:
         report.part = part
         run.keep(report)
-        run.comparison = BaselineComparison(task, report, baselines) if baselines else None
-        more = {} if run.comparison is None else {"baselines": run.comparison.to_json()}
+        if baselines:
+            run.comparison = BaselineComparison(task, report, baselines, searched)
+        more = {} if run.comparison is None else run.comparison.to_json()
         folder.write_report(report, {**mix_report(run.model), **more})
         for name, figure in fitted_pictures(report.to_json()):
             save_picture(figure, folder.path / f"{name}.png")

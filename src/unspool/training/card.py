@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,37 +10,8 @@ from unspool.data.read.files import sides
 from unspool.tasks import Report, Task
 from unspool.tasks.decision import FILE
 from unspool.training.checkpoint import Counters
+from unspool.training.comparison import BaselineComparison
 from unspool.training.folder import RunFolder
-
-
-@dataclass(frozen=True)
-class BaselineComparison:
-    """The report of a run and those of its baselines, by name, on the same rows."""
-
-    task: Task
-    report: Report
-    baselines: Mapping[str, Report]
-
-    def to_json(self) -> dict[str, Any]:
-        """The metrics of the baselines."""
-        metric = self.task.metric.name
-        return {
-            name: {**report.metrics, f"{metric}_interval": list(report.interval)}
-            for name, report in self.baselines.items()
-        }
-
-    def lines(self) -> list[str]:
-        metric, higher, *_ = self.task.metric
-        reports = {self.task.config.model_name: self.report, **self.baselines}
-        best = sorted(reports, key=lambda name: reports[name].metrics[metric], reverse=higher)
-        width = max(map(len, ("with baselines", *reports)))
-        lines = [f"{'with baselines':<{width}}  {metric:>10}   95 % interval"]
-        for name in best:
-            low, high = reports[name].interval
-            value = reports[name].metrics[metric]
-            lines.append(f"{name:<{width}}  {value:10.4f}   {low:.4f} to {high:.4f}")
-        return lines
-
 
 JUDGED = {
     "test": "On the test part of the data, which had no part in training.",
@@ -88,15 +58,7 @@ def model_card(
         *([] if comparison is None else [*(f"    {line}" for line in comparison.lines()), ""]),
         "## Data",
         "",
-        "| part | file | SHA-256 |",
-        "|---|---|---|",
-        *(
-            table_row(
-                name, ", ".join(Path(side).name for side in sides(file["path"])), file["sha256"]
-            )
-            for name, file in record["data"].items()
-        ),
-        "",
+        *data_lines(record),
         *vocabulary_lines(task, started="start" in record),
         "## Training",
         "",
@@ -113,6 +75,28 @@ def model_card(
         "",
     ]
     return "\n".join(lines)
+
+
+def data_lines(record: Mapping[str, Any]) -> list[str]:
+    """The files, the rows of each part, and what was left out of them."""
+    corpus = record.get("corpus", {})
+    rows = corpus.get("rows", {})
+    return [
+        "| part | file | SHA-256 |",
+        "|---|---|---|",
+        *(
+            table_row(
+                name, ", ".join(Path(side).name for side in sides(file["path"])), file["sha256"]
+            )
+            for name, file in record["data"].items()
+        ),
+        "",
+        *(["| part | rows |", "|---|---|"] if rows else []),
+        *(table_row(name, f"{count:,}") for name, count in rows.items()),
+        *([""] if rows else []),
+        *(f"* {note}" for note in corpus.get("notes", [])),
+        *([""] if corpus.get("notes") else []),
+    ]
 
 
 def vocabulary_lines(task: Task, *, started: bool) -> list[str]:

@@ -80,7 +80,7 @@ def restore_checkpoint(
         raise RunError(
             "every checkpoint is damaged",
             where=folder,
-            remedy=("train anew without ", Option(resume=True)),
+            remedy=("train from scratch without ", Option(resume=True)),
         )
     return None
 

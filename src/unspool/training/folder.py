@@ -22,6 +22,7 @@ from torch import nn
 import unspool
 from unspool.config import Config, Section
 from unspool.config.resolve import build
+from unspool.data.corpus import Corpus
 from unspool.data.part import Part
 from unspool.errors import Command, ConfigError, Option, RunError, Setting, choose
 from unspool.io.files import (
@@ -41,7 +42,7 @@ from unspool.tasks import TASKS, Report, Task, build_model
 from unspool.training.output_folder import CONFIG, begun
 from unspool.training.tensors import DamagedFile, TensorFile, load_tensors
 
-OWN = ("part", "metrics", "interval", "lines")
+OWN = ("part", "metrics", "interval", "lines", "notes")
 
 
 def stored(report: Report) -> dict[str, Any]:
@@ -52,6 +53,7 @@ def stored(report: Report) -> dict[str, Any]:
         "metrics": report.metrics,
         "interval": list(report.interval),
         "lines": report.lines(),
+        "notes": list(report.notes),
     }
 
 
@@ -70,6 +72,7 @@ class StoredReport(Report):
         self.interval = tuple(interval) if len(interval) == 2 else (float("nan"),) * 2
         self.scores = np.empty(0)
         self._json = {key: value for key, value in fields.items() if key not in OWN}
+        self.notes = tuple(map(str, fields.get("notes", ())))
         self._lines = [str(line) for line in lines]
 
     def to_json(self) -> dict[str, Any]:
@@ -87,7 +90,9 @@ def path_of(value: Any, argument: str) -> Path:
     """The path; a ConfigError where it is none."""
     if not isinstance(value, str | Path) or "\0" in str(value):
         raise ConfigError(
-            (Option(argument), " is no path"), got=value, remedy="give the name of a file or folder"
+            (Option(argument), " is not a path"),
+            got=value,
+            remedy="give the name of a file or folder",
         )
     return Path(value)
 
@@ -170,6 +175,14 @@ class RunFolder:
             record["weights"] = {"step": unvalidated, "validated": False}
         if before != record.get("weights"):
             write_json(self.config_file, record)
+
+    def record_corpus(self, summary: str, corpus: Corpus) -> None:
+        """Keep in config.json how the data were read, the rows of each part, and the notes about
+        what was left out."""
+        record = read_json(self.config_file)
+        rows = {name: len(part) for name, part in corpus.parts.items()}
+        record["corpus"] = {"summary": summary, "rows": rows, "notes": corpus.notes}
+        write_json(self.config_file, record)
 
     def hashes_note(self) -> str | None:
         """Note about files that cannot be checked."""

@@ -260,7 +260,7 @@ def refuse_other_settings(config: Config, start: Start) -> None:
                 f"the model to start from has {name}={value}",
                 where=start.path,
                 got=now,
-                remedy=("leave the setting out, or train anew without ", Option("start")),
+                remedy=("leave the setting out, or train from scratch without ", Option("start")),
             )
 
 
@@ -273,7 +273,12 @@ def take_over(task: Task, model: nn.Module, start: Start) -> str:
         raise ConfigError(
             (f"the weights fit no part of {task.name} with ", Option(model=task.config.model_name)),
             where=start.path,
-            remedy=("use ", Option(task="classify"), ", or train anew without ", Option("start")),
+            remedy=(
+                "use ",
+                Option(task="classify"),
+                ", or train from scratch without ",
+                Option("start"),
+            ),
         )
     for name in taken:
         if state[name].shape != start.tensors[name].shape:

@@ -1,0 +1,118 @@
+"""A trained model beside its baselines: reports on the same rows in, a table and conclusion out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unspool.tasks import Report, Task
+from unspool.tasks.metrics import percentile_interval, resampled_sums
+
+FEW = 50  # rows, below which no difference is reliable
+
+
+@dataclass(frozen=True)
+class BaselineComparison:
+    """The report of a run and those of its baselines, by name, on the same rows.
+
+    searched   the run is the choice of a search, and the others are what it has tried
+    """
+
+    task: Task
+    report: Report
+    baselines: Mapping[str, Report]
+    searched: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """The metrics of the baselines, and the conclusion."""
+        metric = self.task.metric.name
+        baselines = {
+            name: {**report.metrics, f"{metric}_interval": list(report.interval)}
+            for name, report in self.baselines.items()
+        }
+        return {
+            "baselines": baselines,
+            **({} if self.searched else {"conclusion": self.conclusion}),
+        }
+
+    def lines(self) -> list[str]:
+        metric, higher, *_ = self.task.metric
+        reports = {self.task.config.model_name: self.report, **self.baselines}
+        best = sorted(reports, key=lambda name: reports[name].metrics[metric], reverse=higher)
+        width = max(map(len, ("with baselines", *reports)))
+        lines = [f"{'with baselines':<{width}}  {metric:>10}   95 % interval"]
+        for name in best:
+            low, high = reports[name].interval
+            value = reports[name].metrics[metric]
+            lines.append(f"{name:<{width}}  {value:10.4f}   {low:.4f} to {high:.4f}")
+        return lines if self.searched else [*lines, self.conclusion]
+
+    @property
+    def rival(self) -> str:
+        """The best baseline."""
+        return max(self.baselines, key=lambda name: self._score(self.baselines[name]))
+
+    @property
+    def gain(self) -> float:
+        """How much better the model is than the best baseline."""
+        return self._score(self.report) - self._score(self.baselines[self.rival])
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of the gain; None where the reports cannot be paired row by row."""
+        sign = 1 if self.task.metric.higher_is_better else -1
+        difference = paired_interval(self.report, self.baselines[self.rival])
+        if difference is None:
+            return None
+        low, high = sorted(sign * end for end in difference)
+        return low, high
+
+    @property
+    def preferred(self) -> str:
+        """The model to use: the best baseline, unless the trained model is reliably better."""
+        model, interval = self.task.config.model_name, self.interval
+        if self.searched:
+            return model
+        if interval is None:
+            return model if self.gain > 0 else self.rival
+        return model if interval[0] > 0 else self.rival
+
+    @property
+    def conclusion(self) -> str:
+        """One line: which model to use, and why."""
+        model, rival, interval = self.task.config.model_name, self.rival, self.interval
+        few = len(self.report.scores) < FEW
+        limit = f"; {len(self.report.scores)} rows prove little" if few else ""
+        if interval is None:
+            return f"use {self.preferred}: it has the best {self.task.metric.name}{limit}"
+        low, high = interval
+        by = f"by {abs(self.gain):.4f}"
+        if low > 0:
+            why = f"{model}: better than {rival} {by} (95 % interval {low:.4f} to {high:.4f})"
+            return f"use {why}{limit}"
+        if high < 0:
+            why = f"{rival}: better than {model} {by} (95 % interval {-high:.4f} to {-low:.4f})"
+            return f"use {why}{limit}"
+        return (
+            f"use {rival}, the simpler model: {model} is not reliably better (difference"
+            f" {self.gain:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}){limit}"
+        )
+
+    def _score(self, report: Report) -> float:
+        value = report.metrics[self.task.metric.name]
+        return value if self.task.metric.higher_is_better else -value
+
+
+def paired_interval(report: Report, other: Report) -> tuple[float, float] | None:
+    """Bootstrap interval of the difference of two main metrics, with the same rows resampled."""
+    if len(report.scores) != len(other.scores) or not len(report.scores):
+        return None
+    ones = np.ones(len(report.scores))
+    weights = [ones if r.weights is None else r.weights.astype(float) for r in (report, other)]
+    sums = [r.scores * weight for r, weight in zip((report, other), weights)]
+    resampled = resampled_sums(np.stack([*sums, *weights], 1))
+    means = resampled[:, :2] / np.maximum(resampled[:, 2:], 1e-12)
+    return percentile_interval(means[:, 0] - means[:, 1])

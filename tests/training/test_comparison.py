@@ -1,0 +1,102 @@
+"""The conclusion of a report: which model to use, and why."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import unspool
+from unspool import cli
+from unspool.tasks.metrics import Metric
+from unspool.training.comparison import BaselineComparison, paired_interval
+
+
+def report(scores: np.ndarray, weights: np.ndarray | None = None) -> SimpleNamespace:
+    value = float(np.average(scores, weights=weights))
+    return SimpleNamespace(
+        scores=scores, weights=weights, metrics={"score": value}, interval=(value, value)
+    )
+
+
+def compared(model: np.ndarray, linear: np.ndarray, *, higher: bool = True, searched: bool = False):
+    task = SimpleNamespace(
+        metric=Metric("score", higher), config=SimpleNamespace(model_name="lstm")
+    )
+    worst = report(np.zeros(len(model)) if higher else np.full(len(model), 9.0))
+    baselines = {"majority": worst, "linear": report(linear)}
+    return BaselineComparison(task, report(model), baselines, searched)
+
+
+RNG = np.random.default_rng(0)
+HARD = RNG.random(400)  # shared difficulty of rows: pairing removes it
+
+
+def right(share: float, hard: np.ndarray = HARD) -> np.ndarray:
+    return (hard < share).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("model", "linear", "preferred", "begins"),
+    [
+        (0.9, 0.8, "lstm", "use lstm: better than linear by 0."),
+        (0.8, 0.9, "linear", "use linear: better than lstm by 0."),
+        (0.8, 0.8, "linear", "use linear, the simpler model: lstm is not reliably better"),
+    ],
+)
+def test_the_better_model_is_named(model, linear, preferred, begins) -> None:
+    comparison = compared(right(model), right(linear))
+    assert comparison.preferred == preferred
+    assert comparison.conclusion.startswith(begins)
+    assert comparison.lines()[-1] == comparison.conclusion
+    assert comparison.to_json()["conclusion"] == comparison.conclusion
+
+
+def test_errors_are_compared_the_other_way_round() -> None:
+    comparison = compared(HARD, HARD + 1, higher=False)
+    assert (comparison.rival, comparison.preferred) == ("linear", "lstm")
+    assert comparison.gain == pytest.approx(1)
+    assert comparison.interval == pytest.approx((1, 1))
+
+
+def test_few_rows_prove_little() -> None:
+    comparison = compared(right(0.9, HARD[:20]), right(0.2, HARD[:20]))
+    assert comparison.conclusion.endswith("; 20 rows prove little")
+
+
+def test_a_search_has_chosen_already() -> None:
+    comparison = compared(right(0.8), right(0.9), searched=True)
+    assert comparison.preferred == "lstm"
+    assert "use " not in "".join(comparison.lines())
+    assert "conclusion" not in comparison.to_json()
+
+
+def test_paired_interval_is_that_of_plain_resampling() -> None:
+    one, other = RNG.random(60), RNG.random(60)
+    weights = RNG.integers(1, 9, 60).astype(float)
+    low, high = paired_interval(report(one, weights), report(other))
+    rng, differences = np.random.default_rng(1), []
+    for _ in range(4000):
+        rows = rng.integers(0, 60, 60)
+        differences.append(np.average(one[rows], weights=weights[rows]) - other[rows].mean())
+    assert (low, high) == pytest.approx(np.quantile(differences, [0.025, 0.975]), abs=0.02)
+    assert paired_interval(report(one), report(other[:50])) is None
+
+
+def test_next_is_the_model_that_is_better(tmp_path, capsys) -> None:
+    rng = np.random.default_rng(2)
+    words = [f"w{i}" for i in range(300)]
+    rows = [
+        f"{' '.join(rng.choice(words, 12))} {'good' if i % 2 else 'bad'},{i % 2}"
+        for i in range(600)
+    ]
+    (tmp_path / "a.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
+    run = tmp_path / "run"
+    command = ["train", str(tmp_path / "a.csv"), "--out", str(run)]
+    assert cli.run([*command, "--set", "epochs=1", "--set", "hidden=4"]) == 0
+    shown = capsys.readouterr()
+    assert "use linear: better than bilstm by" in shown.out
+    assert "next: the same command with --model linear or --model auto" in shown.err
+    assert "use linear" in (run / "README.md").read_text()
+    assert unspool.load(run).config.model_name == "bilstm"
