@@ -132,7 +132,7 @@ def classifier(reviews, once) -> Path:
     """A run folder of `classify`; copy it before changing it."""
     from unspool.api.train import train
 
-    settings = _settings(epochs=16, batch=16, test_share=0.1)
+    settings = _settings(epochs=16, batch=16, test_share=0.1, valid_share=0.22)
     return once("runs/classifier", lambda out: train(reviews, model="bilstm", out=out, **settings))
 
 

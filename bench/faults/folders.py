@@ -160,7 +160,7 @@ def swap(path: Path, rng: random.Random, files: list[Path], others: Path) -> Non
 
 
 def put_in_place(path: Path, rng: random.Random) -> None:
-    """Something that is no regular file, or one without an end."""
+    """Something that is not a regular file, or one without an end."""
     kind = rng.randrange(8)
     if kind == 0:
         os.mkfifo(path)

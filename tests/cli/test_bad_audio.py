@@ -15,7 +15,7 @@ GOOD = wav(tones("a"))
     ("content", "says"),
     [
         (b"", "2.wav: the file is empty"),
-        (b"hello, I am a text", "2.wav: is no WAV file, though it is named like one"),
+        (b"hello, I am a text", "2.wav: is not a WAV file, though it is named like one"),
         (GOOD[:500], "2.wav: is a broken WAV file: it ends after 228 of"),
         (wav(np.zeros((0, 1))), "2.wav: holds no samples"),
     ],

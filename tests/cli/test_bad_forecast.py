@@ -79,7 +79,7 @@ def test_a_bad_file(file, refused, name, content, options, says) -> None:
 
 def test_a_season_that_nothing_says(file, refused) -> None:
     path = file("t,load\n" + "".join(f"{t},{math.sin(t):.3f}\n" for t in range(60)))
-    says = ["data.csv: how many steps ahead is not known", "--horizon", "season=24"]
+    says = ["data.csv: how many steps ahead is not known", "--horizon", "season=N"]
     refused("train", path, "--task", "forecast", says=says)
 
 

@@ -25,7 +25,7 @@ def encoded(image: Image.Image, format: str) -> bytes:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"hello, I am a text", "3.png: is no image that can be read"),
+        (b"hello, I am a text", "3.png: is not an image that can be read"),
         (encoded(Image.fromarray(NOISE), "JPEG")[:900], "3.png: cannot be decoded"),
         (b"", "3.png: the file is empty"),
     ],

@@ -45,7 +45,7 @@ from unspool.training.tensors import load_tensors, save_tensors
         ("a.jsonl", '{"text": "a", "label": "x"}\n{"text": 7, "label": "y"}\n',
          ["a.jsonl:2: field 'text' is not a string", "got 7", "--text"]),
         ("a.jsonl", '{"text": "a", "label": "x"}\n{"text": "b", "label": [[1]]}\n',
-         ["a.jsonl:2: field 'label' is no label", "--label"]),
+         ["a.jsonl:2: field 'label' is not a label", "--label"]),
         ("a.csv", TABLE.encode() + "caf\xe9,pos\n".encode("latin-1"), ["a.csv:26: not valid utf-8"
          " (byte 0xe9)", "--encoding cp1252"]),
         ("a.csv", TABLE + "a\0b,pos\n", ["a.csv:26: holds a NUL", "Is it binary?"]),
@@ -120,7 +120,7 @@ def test_validation_file_of_another_task(file, refused) -> None:
 def test_label_unseen_in_training(file, classifier, refused) -> None:
     data = file(TABLE + "so so,meh\n")
     refused(
-        "evaluate", classifier, data, kept=classifier,
+        "evaluate", classifier, data, "--unseen", "error", kept=classifier,
         says=["data.csv:26: label 'meh' does not occur in the training data", "'neg', 'pos'"],
     )  # fmt: skip
     refused("train", file(name="t.csv"), "--valid", data, says=["data.csv:26: label 'meh'"])
@@ -256,7 +256,7 @@ def tensors(run: Path, change: Callable[[dict], object]) -> None:
     save_tensors(run / "model.safetensors", own, meta)
 
 
-AGAIN = "opy the run folder again, or train anew"
+AGAIN = "opy the run folder again, or train from scratch"
 DAMAGE: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "no config.json": (
         lambda run: (run / "config.json").unlink(),

@@ -52,11 +52,11 @@ def changed(content: str, line: int, new: str) -> str:
         ("a.csv", STEPS, ["--id", "who"], ["a.csv:1: there is no column 'who'", "--id"]),
         ("a.csv", STEPS, ["--set", "irregular=channel", "--time", "none"],
          ["a.csv: irregular=channel needs the time of each step"]),
-        ("a.csv", STEPS, ["--task", "regress"], ["a.csv:2: the value is no number; got 'a'"]),
+        ("a.csv", STEPS, ["--task", "regress"], ["a.csv:2: the value is not a number; got 'a'"]),
         ("a.csv", STEPS.replace(",a\n", ",1\n").replace(",b\n", ",1\n"), ["--task", "regress"],
          ["a.csv: all rows have the same label", "got 1"]),
         ("a.csv", STEPS.replace(",a\n", ",1\n").replace(",b\n", ",inf\n"), ["--task", "regress"],
-         ["a.csv:6: the value is no number; got 'inf'"]),
+         ["a.csv:6: the value is not a number; got 'inf'"]),
         ("a.csv", STEPS.replace(",b\n", ",a\n"), ["--task", "classify"],
          ["a.csv: all rows have the same label", "got 'a'"]),
         ("a.csv", STEPS, ["--group", "subject"], ["there is no column 'subject'"]),
@@ -84,12 +84,12 @@ def changed(content: str, line: int, new: str) -> str:
         ("a.ts", STAMPED.format("(2024-01-01,1),(2,3)"), [],
          ["a.ts:4: mixes numbers and dates as times; got '2'"]),
         ("a.ts", STAMPED.format("(1,1)or(2,3)"), [],
-         ["a.ts:4: channel 1 is no list of (time,value); got 'or'"]),
+         ["a.ts:4: channel 1 is not a list of (time,value); got 'or'"]),
         ("a.ts", TS.replace("@data", ""), [], ["a.ts: has no line @data"]),
         ("a.jsonl", '{"series": [[1, 2], [3, 4]], "label": "a"}\n{"series": [[1], [3]], "label":'
          ' "b"}\n' * 6, [], ["a.jsonl:2: has 1 channel, and", "a.jsonl:1 has 2"]),
         ("a.jsonl", '{"series": [1, 2], "label": "a"}\n{"series": [1, %s], "label": "b"}\n'
-         % ("9" * 400), [], ["a.jsonl:2: is no array of numbers"]),
+         % ("9" * 400), [], ["a.jsonl:2: is not an array of numbers"]),
         ("a.jsonl", '{"id": 1, "time": 1, "x": 1, "label": "a"}\n{"id": 1, "time": 2, "x": %s,'
          ' "label": "a"}\n' % ("9" * 400), ["--series", "x"],
          ["a.jsonl:2: column 'x' holds no number"]),
@@ -200,7 +200,7 @@ def trained(tmp_path_factory):
 
 def test_other_channels_than_it_has_learnt(trained, file, refused) -> None:
     path = file("id,time,u\nr0,1,2\nr0,2,3\n", "other.csv")
-    says = ["the model has learnt 2 channels (x, z), and this series has 1", "--series"]
+    says = ["the model was trained on 2 channels (x, z), and this series has 1", "--series"]
     refused("predict", trained, "--file", path, says=says)
 
 

@@ -83,7 +83,7 @@ def test_images_that_are_described(data: Path, here: Path, unspool, refused) -> 
     (here / "captions.csv").write_text("file,caption\nhalf.jpg,a half\n")
     for name, says in {
         "half.jpg": "half.jpg: cannot be decoded",
-        "text.png": "text.png: is no image that can be read",
+        "text.png": "text.png: is not an image that can be read",
         "huge.png": "huge.png: is too large to be decoded",
         "none.png": "none.png: no such file",
     }.items():

@@ -41,8 +41,8 @@ def test_every_repair_is_in_the_help(unspool) -> None:
     from unspool.data.fields.text_examiner import TextExaminer
 
     shown = unspool("check", "--help").out
-    mends = [name for name, flaw in TextExaminer.FLAWS.items() if flaw.repair]
-    assert all(f"{name} (" in " ".join(shown.split()) for name in [*DROPS, *mends])
+    corrections = [name for name, flaw in TextExaminer.FLAWS.items() if flaw.repair]
+    assert all(f"{name} (" in " ".join(shown.split()) for name in [*DROPS, *corrections])
 
 
 def test_bad_options(unspool, table, tmp_path) -> None:

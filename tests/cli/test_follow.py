@@ -135,7 +135,7 @@ def test_answers_come_at_once(series) -> None:
     [
         ("0.5,1\n0.5,two\n", ["standard input, line 2: column 'y' holds no number; got 'two'"]),
         ("0.5,1\n0.5\n", ["standard input, line 2: has 1 cells, and a step has 2"]),
-        ("1,2,3,4\n", ["standard input, line 1: has 4 cells", "learnt 2 channels", "x, y"]),
+        ("1,2,3,4\n", ["standard input, line 1: has 4 cells", "trained on 2 channels", "x, y"]),
         ("1,2\r3,4\n1e300,2\n", ["standard input, line 1"]),
         ("x,z\n1,2\n", ["standard input, line 1: unknown channel; got 'y'"]),
         ("0.5,1\n0.5,inf\n", ["line 2: column 'y' holds no number; got 'inf'"]),
@@ -178,9 +178,11 @@ def test_python(series) -> None:
     stream.push(STEPS[1]), stream.push(STEPS[2])
     stream.restart()
     assert stream.steps == 0
-    with pytest.raises(package.errors.DataError, match="nothing has come yet"):
+    with pytest.raises(package.errors.DataError, match="no steps have been given yet"):
         stream.push(np.empty((0, 2)))
-    with pytest.raises(package.errors.DataError, match=r"step 1: the model has learnt 2 channels"):
+    with pytest.raises(
+        package.errors.DataError, match=r"step 1: the model was trained on 2 channels"
+    ):
         stream.push([1.0, 2.0, 3.0])
 
 

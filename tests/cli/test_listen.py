@@ -44,6 +44,7 @@ def test_standard_input_as_it_comes(run) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "unspool", "predict", str(run.path), "-"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        bufsize=0,  # `communicate` does not see what a buffer has read ahead
     ) as process:  # fmt: skip
         assert process.stdin is not None
         assert process.stdout is not None
@@ -80,7 +81,7 @@ def test_several_channels_and_floats(run, heard) -> None:
     ("data", "more", "message"),
     [
         (b"", [], "standard input: the file is empty"),
-        (b"fLaC" + bytes(100), [], "standard input: is no WAV file; got"),
+        (b"fLaC" + bytes(100), [], "standard input: is not a WAV file; got"),
         (wav(np.zeros(0)), [], "standard input: holds no samples"),
         (b"", ["--pcm", "8000"], "standard input: holds no samples"),
         (b"", ["--pcm", "0"], "--pcm is the samples a second, from 100 to 1,000,000; got 0"),

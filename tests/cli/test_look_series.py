@@ -108,7 +108,10 @@ def test_a_file_of_other_channels(unspool, run_of, tmp_path: Path) -> None:
     for how in ([], ["--html", tmp_path / "seen.html"], ["--pictures", tmp_path / "seen"]):
         ended = unspool("look", run_of("gru")[0], other, *how)
         assert ended.code == 2
-        assert ended.err.count("the model has learnt 2 channels (x, y), and this series has 1") == 1
+        assert (
+            ended.err.count("the model was trained on 2 channels (x, y), and this series has 1")
+            == 1
+        )
     assert not (tmp_path / "seen").exists()
     assert not (tmp_path / "seen.html").exists()
 

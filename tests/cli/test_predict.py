@@ -164,7 +164,7 @@ def test_translations_as_json(unspool, translator) -> None:
         (["--temperature", "0"], "temperature must be above 0"),
         (["--out", "x.doc"], "unknown ending of the output file; got '.doc'"),
         (["--max-length", "2", "--min-length", "3"], "min length 3 is above max length 2"),
-        (["--int8"], "int8 is not for this model: it is no Transformer"),
+        (["--int8"], "int8 is not for this model: it is not a Transformer"),
     ],
 )
 def test_options_of_decoding_that_make_no_sense(

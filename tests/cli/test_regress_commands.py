@@ -72,7 +72,7 @@ def test_check_and_summary(unspool, file) -> None:
         ("text,label\na,x\nb,y\n", [], ["data.csv: holds no column of numbers", "--label"]),
         ("text,m,n\na,1,2\nb,2,3\n", [], ["several columns hold numbers: m, n", "--label"]),
         (TABLE, ["--label", "stars,prize"], ["no column 'prize'", "Did you mean --label price?"]),
-        (TABLE + "x,many,1\n", [], ["data.csv:50: the value is no number; got 'many'", "1.5"]),
+        (TABLE + "x,many,1\n", [], ["data.csv:50: the value is not a number; got 'many'", "1.5"]),
         (TABLE, ["--set", "loss=cubic"], ["train.loss", "squared", "absolute"]),
         (TABLE, ["--set", "tied=true"], ["model.tied", "task regress"]),
     ],
@@ -89,4 +89,4 @@ def test_options_of_other_tasks_are_refused(unspool, trained) -> None:
     assert ended.code == 2
     ended = unspool("evaluate", "run", trained, "--label", "stars")
     assert ended.code == 2
-    assert "has learnt 2 numbers a row, and the file has 1" in ended.err
+    assert "was trained on 2 numbers a row, and the file has 1" in ended.err

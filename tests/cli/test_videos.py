@@ -80,9 +80,9 @@ def test_labels_of_frames(here: Path, unspool, refused) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("left/bad.gif", b"no GIF at all", "bad.gif: is no image that can be read"),
+        ("left/bad.gif", b"no GIF at all", "bad.gif: is not an image that can be read"),
         ("left/bad.gif", b"", "bad.gif: the file is empty"),
-        ("left/0/9.png", b"hello", "9.png: is no image that can be read"),
+        ("left/0/9.png", b"hello", "9.png: is not an image that can be read"),
         ("left/bad.npy", b"\x93NUMPY???", "bad.npy"),
         ("left/bad.mp4", b"\0\0\0\x18ftyp", "bad.mp4: cannot be decoded (Invalid data found"),
         (

@@ -163,7 +163,7 @@ def follows_sound(made: Made, stream: Stream, sound: np.ndarray, rate: int, size
     if not transcribes:  # a label needs a whole frame
         size = max(size, 400)
         if len(sound) < size:
-            with pytest.raises(DataError, match="nothing has come yet"):
+            with pytest.raises(DataError, match="no steps have been given yet"):
                 stream.push((sound, rate))
             return
     found = [stream.push((sound[i : i + size], rate)) for i in range(0, len(sound), size)]

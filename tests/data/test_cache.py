@@ -1,4 +1,4 @@
-"""Cache entries are whole or not there; damage is found and mended."""
+"""Cache entries are whole or not there; damage is found and corrected."""
 
 import json
 import multiprocessing

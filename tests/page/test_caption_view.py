@@ -131,7 +131,7 @@ def test_an_image_is_dropped_on_the_page(look, where: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"hello, I am a text", "mine.png: is no image that can be read"),
+        (b"hello, I am a text", "mine.png: is not an image that can be read"),
         (image(1)[:-90], "mine.png: cannot be decoded"),
     ],
 )

@@ -39,7 +39,7 @@ def test_what_is_played(server_of) -> None:
     [
         ("chorale", {"text": "1", "length": "0"}, "length is a whole number from 1 to 1024"),
         ("chorale", {"text": "1", "temperature": "x"}, "temperature is a number"),
-        ("chorale", {"text": "[[500]]"}, "is no music"),
+        ("chorale", {"text": "[[500]]"}, "is not music"),
         ("letters", {"text": "1"}, "the model continues no music"),
     ],
 )

@@ -31,7 +31,8 @@ def page_number(x: float) -> str:
 
 
 def shown(page: Any) -> list[float]:
-    """What stands below the words."""
+    """The numbers below the words, once they are drawn."""
+    page.wait_for_selector("button.word[data-note]")
     return [number(word.get_attribute("data-note")) for word in page.locator("button.word").all()]
 
 

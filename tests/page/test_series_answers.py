@@ -174,8 +174,8 @@ def test_a_model_of_windows_reads_the_first(movements, tmp_path: Path) -> None:
         ("", "no series was given. Choose a file with columns"),
         ("77", "there is no such example; got '77'. Choose from 1 to 5"),
         ("[[1, 2]", "the series cannot be read: not JSON at line 1"),
-        ('["a", "b"]', "the series: is no array of numbers"),
-        ("[[1, 2, 3]]", r"has learnt 2 channels \(x, y\), and this series has 3"),
+        ('["a", "b"]', "the series: is not an array of numbers"),
+        ("[[1, 2, 3]]", r"was trained on 2 channels \(x, y\), and this series has 3"),
         ("[]", "there is nothing to look at"),
         ("{}", "no series: it has no values"),
         ('{"values": [[1, 2]], "times": [1, 2]}', "has 1 steps, and other times than these"),
@@ -216,5 +216,5 @@ def test_a_given_series_is_the_first_example(run_of) -> None:
     look = run.look(np.zeros((9, 2)))
     assert look.text == "1"
     assert len(look.subject.item("1")) == 9
-    with pytest.raises(DataError, match="has learnt 2 channels"):
+    with pytest.raises(DataError, match="was trained on 2 channels"):
         run.look(np.zeros((9, 3)))

@@ -65,7 +65,7 @@ def test_pasted_numbers(look) -> None:
         ("x,y\n", "there are names and no numbers"),
         ("[[1,2]", "this begins like JSON and is none"),
         ("time,x,y\nnever,1,2", "line 2: no time, but “never”. Write a number, or a date"),
-        ("[[1, 2, 3]]", "the model has learnt 2 channels (x, y), and this series has 3"),
+        ("[[1, 2, 3]]", "the model was trained on 2 channels (x, y), and this series has 3"),
     ],
 )  # fmt: skip
 def test_numbers_that_are_none(look, allowed, text, message) -> None:

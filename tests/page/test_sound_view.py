@@ -136,7 +136,7 @@ def test_a_file_of_ones_own(look, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"no sound at all", "other.wav: is no WAV file, though it is named like one"),
+        (b"no sound at all", "other.wav: is not a WAV file, though it is named like one"),
         (wav(tones("a"))[:60], "other.wav: is a broken WAV file: it ends after"),
         (wav(np.zeros(4000)), "is silent: every sample is 0"),
     ],
@@ -155,7 +155,7 @@ def test_questions_about_sound_that_have_no_answer(server_of) -> None:
         asked(server_of("moves"), "sound", text=1)
     with pytest.raises(UserError, match="the model transcribes nothing"):
         asked(server_of("tones"), "transcript", text=1)
-    with pytest.raises(UserError, match="is no WAV file in base64"):
+    with pytest.raises(UserError, match="is not a WAV file in base64"):
         asked(server_of("tones"), "input", text=json.dumps({"wav": "%%"}))
 
 

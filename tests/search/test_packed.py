@@ -167,9 +167,9 @@ def test_threads_agree() -> None:
 
 
 def test_what_cannot_be_packed_is_said() -> None:
-    assert "no Transformer" in (unsupported_reason(torch.nn.Linear(1, 1)) or "")
+    assert "not a Transformer" in (unsupported_reason(torch.nn.Linear(1, 1)) or "")
     recurrent = RecurrentDecoder(VOCAB, embedding=4, cell="gru", hidden=4, memory=4)
-    assert "no Transformer" in (unsupported_reason(recurrent) or "")
+    assert "not a Transformer" in (unsupported_reason(recurrent) or "")
     assert "full attention" in (unsupported_reason(decoder_of(positions="rotary")) or "")
     assert "multiples of 16" in (unsupported_reason(decoder_of(hidden=40)) or "")
     assert "float32" in (unsupported_reason(decoder_of().double()) or "")

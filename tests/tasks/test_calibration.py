@@ -113,8 +113,19 @@ def test_rows_that_are_all_right_and_sure_keep_their_loss(kind) -> None:
     assert own.fitted  # what is stored is that there is none
 
 
+def test_few_rows_calibrate_nothing() -> None:
+    rng = np.random.default_rng(7)
+    z, truth = 9 * rng.normal(size=(49, 3)), rng.integers(0, 3, 49)
+    few = decision("softmax", 3)
+    assert few.fit(z, truth) == ["not calibrated: 49 validation rows are fewer than 50"]
+    assert (few.temperature, few.fitted) == (1, False)
+    enough = decision("softmax", 3)
+    enough.fit(np.r_[z, z[:1]], np.r_[truth, truth[:1]])
+    assert enough.temperature > 1
+
+
 @pytest.mark.parametrize("kind", ["softmax", "sigmoid"])
-@given(st.integers(0, 10_000), st.integers(1, 12), st.floats(0.01, 30))
+@given(st.integers(0, 10_000), st.integers(50, 62), st.floats(0.01, 30))
 def test_no_temperature_raises_the_loss_that_it_is_fitted_to(kind, seed, rows, scale) -> None:
     rng = np.random.default_rng(seed)
     z, truth = scale * rng.normal(size=(rows, 3)), rng.integers(0, 3, rows)

@@ -172,7 +172,11 @@ def test_lines_of_fasttext(plan) -> None:
         (flags(), {"label": "war,drama", "multilabel": False}, "one label a row has one column"),
         (flags(), {"label": "war,drana"}, "no column 'drana'.*did you mean label=\"drama\""),
         (flags(), {"label": "war,war"}, "a column is named twice; got 'war'"),
-        (flags(), {"label": "text,war"}, "data.csv:2: column 'text' holds neither 0 nor 1"),
+        (
+            flags(),
+            {"label": "text,war", "text": "drama"},
+            "data.csv:2: column 'text' holds neither 0 nor 1",
+        ),
     ],
 )
 def test_what_is_refused(plan, content, data, says) -> None:

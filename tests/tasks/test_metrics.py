@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
+from unspool.data.fields.label import natural_order
+from unspool.tasks.class_metrics import cohen_kappa, matthews, roc_auc, weighted_f1
 from unspool.tasks.metrics import (
     bits_per_character,
     bootstrap_mean,
@@ -89,3 +91,31 @@ def test_the_names_over_a_confusion_matrix_are_whole() -> None:
     assert lines[2].startswith(f" 1 {long[0]}")
     assert lines[13].startswith(f"12 {long[11]}")
     assert max(map(len, lines)) <= 110
+
+
+@given(st.integers(0, 10_000), st.integers(2, 5), st.integers(2, 60))
+def test_agreement_is_scikit_learns(seed: int, classes: int, rows: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth, p = rng.integers(0, classes, rows), rng.random((rows, classes)).round(1) + 0.05
+    p /= p.sum(1, keepdims=True)
+    guess = p.argmax(1)
+    confusion = confusion_matrix(truth, guess, classes)
+    f1 = sk.f1_score(truth, guess, average="weighted", zero_division=0)
+    assert weighted_f1(confusion) == pytest.approx(f1)
+    if len({*truth, *guess}) > 1:
+        assert matthews(confusion) == pytest.approx(sk.matthews_corrcoef(truth, guess))
+        assert cohen_kappa(confusion) == pytest.approx(sk.cohen_kappa_score(truth, guess))
+    if len({*truth}) == classes:
+        auc = sk.roc_auc_score(truth, p[:, 1] if classes == 2 else p, multi_class="ovr")
+        assert roc_auc(p, truth) == pytest.approx(auc)
+
+
+def test_agreement_of_a_single_class() -> None:
+    confusion = confusion_matrix(np.zeros(5, int), np.zeros(5, int), 2)
+    assert (cohen_kappa(confusion), matthews(confusion)) == (0, 0)
+    assert roc_auc(np.full((5, 2), 0.5), np.zeros(5, int)) is None
+
+
+def test_labels_are_in_natural_order() -> None:
+    names = ["10", "b2", "2", "b10", "a", "1", "x²", "-1", "1.5"]
+    assert sorted(names, key=natural_order) == ["1", "1.5", "2", "10", "-1", "a", "b2", "b10", "x²"]

@@ -315,7 +315,7 @@ BAD = {
     "twice": ("text,m\na,1\nb,2\n", {"label": "m,m"}, r"named twice; got 'm'"),
     "unknown": ("text,m,n\na,1,2\n", {"label": "m,k"}, r"there is no column 'k' among text, m, n"),
     "the text": ("text,m\na,1\nb,2\n", {"label": "text,m", "text": "text"}, r"the same column"),
-    "a word": ("text,m\na,1\nb,many\nc,3\n", {}, r"a.csv:3: the value is no number; got 'many'"),
+    "a word": ("text,m\na,1\nb,many\nc,3\n", {}, r"a.csv:3: the value is not a number; got 'many'"),
     "nothing": ("text,m\na,1\nb,\nc,3\n", {"missing": "error"}, r"a.csv:3: the number is missing"),
     "a comma": ('text,m\na,1\nb,"1,5"\nc,3\n', {}, r"a.csv:3: .*got '1,5'.*with a point"),
     "constant": ("text,m\n" + "a,1\n" * 9, {"label": "m"}, r"all rows have the same m"),
@@ -340,7 +340,9 @@ def test_lists_have_one_length_and_are_not_empty(tmp_path) -> None:
 
 
 def test_a_file_with_other_numbers_is_refused(run, data) -> None:
-    with pytest.raises(DataError, match=r"has learnt 2 numbers a row, and the file has 1.*label="):
+    with pytest.raises(
+        DataError, match=r"was trained on 2 numbers a row, and the file has 1.*label="
+    ):
         run.evaluate(data, label="stars")
 
 

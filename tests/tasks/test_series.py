@@ -222,7 +222,7 @@ def test_a_single_series_is_one_item() -> None:
     field.source.channels = ["a"]
     assert len(list(field.form.items(np.zeros(4)))) == 1
     assert len(list(field.form.items(np.zeros((3, 4))))) == 3
-    with pytest.raises(DataError, match="is no series"):
+    with pytest.raises(DataError, match="is not a series"):
         field.form.items("some text")
 
 
@@ -231,7 +231,7 @@ def test_an_empty_item_is_refused(tmp_path) -> None:
     run = unspool.train(x, y, out=tmp_path / "run", **SMALL)
     with pytest.raises(DataError, match="item 2: the series is empty"):
         run.predict([x[0], np.zeros((0, 2))])
-    with pytest.raises(DataError, match="has learnt 2 channels"):
+    with pytest.raises(DataError, match="was trained on 2 channels"):
         run.predict([np.zeros((5, 3))])
     with pytest.raises(ConfigError, match="no encoder that another"):
         unspool.train(x, y, start=run.path, out=tmp_path / "next", **SMALL)

@@ -11,9 +11,11 @@ import torch
 
 import unspool
 from tones import PITCHES, RATE, tones, wav, write_labels, write_texts
+from unspool.config import DataConfig
 from unspool.errors import ConfigError, DataError
 from unspool.nn.models.transcriber import Transcriber
 from unspool.nn.reduction import StackedFrames
+from unspool.tasks.planner import open_plan
 from unspool.tasks.transcribe.answer import (
     Confidence,
     Transcribing,
@@ -307,3 +309,20 @@ def test_fine_tuning_starts_from_the_whole_model(run, tmp_path) -> None:
         unspool.train(
             home, task="transcribe", start=run.path, out=tmp_path / "c", valid_share=0, threads=1
         )
+
+
+def test_folders_of_labels_are_texts(tmp_path) -> None:
+    for i in range(12):
+        path = tmp_path / "calls" / "ab"[i % 2] / f"take_{i}.wav"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(wav(tones("ab"[i % 2], i)))
+    plan = open_plan(tmp_path / "calls", DataConfig(), "transcribe")
+    assert plan.summary.endswith('text = folder (text="name" for names of files) -> transcribe')
+    assert {row.values[1] for row in plan.rows()} == {"a", "b"}
+    named = open_plan(tmp_path / "calls", DataConfig(text="name"), "transcribe")
+    assert next(named.rows()).values[1] == "take 0"
+    for number, path in enumerate(sorted((tmp_path / "calls").rglob("*.wav"))):
+        (tmp_path / "each" / str(number)).mkdir(parents=True)  # no label: a folder a recording
+        path.rename(tmp_path / "each" / str(number) / path.name)
+    single = open_plan(tmp_path / "each", DataConfig(), "transcribe")
+    assert "text = name of the file" in single.summary

@@ -136,7 +136,7 @@ def test_other_rates_and_no_sound_are_refused(run) -> None:
     stream.push((np.ones(8000, np.float32), RATE))
     with pytest.raises(DataError, match="frame 99: sound of 8,000 Hz goes on with another rate"):
         stream.push((np.ones(80, np.float32), 16_000))
-    with pytest.raises(DataError, match="is no recording of sound"):
+    with pytest.raises(DataError, match="is not a recording of sound"):
         stream.push([1.0, 2.0, 3.0])
 
 

@@ -66,7 +66,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def usage(error: Exception) -> str:
-    """The message of an error that is no UserError; a wrong use of a command points to its help."""
+    """The message of any error but a UserError; wrong usage points to the help of its command."""
     message = getattr(error, "format_message", lambda: str(error))()
     context = getattr(error, "ctx", None)
     if context is not None:

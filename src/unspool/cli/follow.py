@@ -89,7 +89,10 @@ def follow(
     stream = run.stream(options)
     kept: dict[str, Any] = {"": stream.state}  # of each series, the state
     field = run.task.input_field
-    steps = None if run.task.reads_tokens else StepLines(field.channels, time=time, id=id)
+    steps = None
+    if not run.task.reads_tokens:
+        dates = run.config.data.date_format
+        steps = StepLines(field.channels, time=time, id=id, date_format=dates)
     if steps is None:
         show.note("a line is the next part of a text; an empty one begins another")
     else:

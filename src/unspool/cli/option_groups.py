@@ -65,6 +65,11 @@ READING: dict[str, Any] = {
         "Series: column whose equal values make rows one recording; none: one a file."
         "  [default: by its name]",
     ),
+    "unseen": option(
+        "HOW",
+        "Rows of test data whose label does not occur in the training data: missed (counted as"
+        " such), or error.  [default: missed]",
+    ),
     "missing": option(
         "WHAT",
         "Rows whose label is missing (empty, NaN, null, N/A): drop, error, or keep such"

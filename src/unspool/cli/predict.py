@@ -154,6 +154,7 @@ def predict(
         refuse_beside("-", [], file=file, out=out, picture=picture)
         listen(loaded, task_options(loaded, decoding), pcm=pcm, as_json=as_json)
         return
+    refuse_same_file(file, out)
     items, kept = read_items(loaded, texts or [], file, reading)
     chosen = dict(decoding)
     if (as_json or picture is not None) and "alignment" in option_names(loaded.task.options):
@@ -180,6 +181,18 @@ def refuse_beside(option: str, texts: list[str], **options: Any) -> None:
             f"{option} reads standard input and prints each answer at once",
             got=f"--{named[0]}" if named else texts[0],
             remedy="leave one of them out",
+        )
+
+
+def refuse_same_file(file: str | None, out: Path | None) -> None:
+    """Refuse to write the answers over the file that they are about."""
+    from unspool.errors import ConfigError
+
+    if file is not None and out is not None and out.exists() and out.samefile(file):
+        raise ConfigError(
+            "--out is the file that is read, which the answers would replace",
+            got=out,
+            remedy="name another file with --out",
         )
 
 

@@ -26,8 +26,9 @@ from unspool.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from unspool.api.run import Run
     from unspool.tasks import Report
-    from unspool.training.card import BaselineComparison
+    from unspool.training.comparison import BaselineComparison
 
 
 @collecting(reading=READING)
@@ -144,9 +145,22 @@ def train(
     if run.report is not None:
         where = "by cross-validation" if run.report_part == "folds" else ""
         show.note(f"{where or f'on the {run.report_part} part'}:")
-    show.result(TrainResult(run.path, run.report_part, run.report, run.comparison), as_json=as_json)
-    usage = run.task.usage.format(run=run.path)
-    show.note(f"next: {usage} · unspool evaluate {run.path} FILE")
+    show.result(
+        TrainResult(run.path, run.report_part, run.report, run.data, run.comparison),
+        as_json=as_json,
+    )
+    show.note(f"next: {next_command(run)}")
+
+
+def next_command(run: Run) -> str:
+    """The command to go on with: a simpler model where that is better, or the use of this one."""
+    from unspool.tasks.abilities import SearchesModels
+
+    comparison, use = run.comparison, run.task.usage.format(run=run.path)
+    if comparison is not None and comparison.preferred != run.config.model_name:
+        also = " or --model auto" if isinstance(run.task, SearchesModels) else ""
+        return f"the same command with --model {comparison.preferred}{also} · {use}"
+    return f"{use} · unspool evaluate {run.path} FILE"
 
 
 @dataclass(frozen=True)
@@ -156,12 +170,14 @@ class TrainResult:
     path: Path
     part: str | None
     report: Report | None
+    data: dict[str, Any]
     comparison: BaselineComparison | None = None
 
     def to_json(self) -> dict[str, Any]:
         report = self.report.to_json() if self.report is not None else {}
-        baselines = {} if self.comparison is None else {"baselines": self.comparison.to_json()}
-        return {"run": str(self.path), "part": self.part, **report, **baselines}
+        baselines = {} if self.comparison is None else self.comparison.to_json()
+        data = {name: self.data[name] for name in ("rows", "notes") if name in self.data}
+        return {"run": str(self.path), "part": self.part, **report, **baselines, "data": data}
 
     def lines(self) -> list[str]:
         lines = self.report.lines() if self.report is not None else []

@@ -60,8 +60,9 @@ class DataConfig(Section):
     )
     date_format: str = setting(
         "auto",
-        "series: date format, iso or strptime directives for the day, such as"
-        " %d/%m/%Y; auto: by the dates",
+        "series: date format: iso, strptime directives such as %d/%m/%Y, quarter, week, month,"
+        " half, unix, unix_ms, unix_us, unix_ns, excel or decimal_year; number: no dates; auto: by"
+        " the cells and the name of their column",
     )
     decimal: Literal["auto", "point", "comma"] = setting(
         "auto",
@@ -247,6 +248,11 @@ class DataConfig(Section):
         "drop",
         "rows without a label (empty, NaN, null, N/A and the like): drop and count"
         " them, fail at the first one, or keep these spellings as labels",
+    )
+    unseen: Literal["missed", "error"] = setting(
+        "missed",
+        "classify: rows of test data whose label does not occur in the training data: count them as"
+        " missed, or fail at the first one",
     )
     split_column: str = setting(
         "auto",

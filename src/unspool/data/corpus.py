@@ -15,6 +15,7 @@ import numpy as np
 from unspool.data.fields.field import Categorical, Field, Stratified, Undivided
 from unspool.data.part import Part
 from unspool.data.plan import Plan
+from unspool.data.read.columns import plain
 from unspool.data.split import (
     HoldOut,
     check_shares,
@@ -27,16 +28,28 @@ from unspool.data.split import (
 from unspool.data.store.columns import Progress, Stored, store_columns
 from unspool.errors import DataError, Option
 
+# Columns of those that recordings and texts come from: a model may learn to know them.
+SHARED = (
+    "speaker", "speaker_id", "subject", "subject_id", "person", "participant", "participant_id",
+    "patient", "patient_id", "user", "user_id", "author", "writer", "singer", "actor", "camera",
+    "device", "session", "client_id",
+)  # fmt: skip
+
 Fields = Mapping[str, Field]
 
 
 @dataclass
 class Corpus:
-    """Parts "train", "valid" unless its share is 0, perhaps "test"; `notes` are for the user."""
+    """Parts "train", "valid" unless its share is 0, perhaps "test".
+
+    notes    for the user: the sizes of the parts, what was left out and why
+    cached   notes about files that were read before
+    """
 
     fields: Fields
     parts: dict[str, Part]
     notes: list[str] = field(default_factory=list)
+    cached: list[str] = field(default_factory=list)
 
 
 def fit_fields(
@@ -83,7 +96,8 @@ def load_corpus(
     else:
         corpus = load_rows(plans, fields, stored, hold_out, unit, fit, progress)
     corpus.notes.insert(0, split_note(corpus, plans, hold_out, "tokens" if streams else unit))
-    corpus.notes += [
+    corpus.notes += shared_group_notes(corpus, plans, hold_out)
+    corpus.cached += [
         f"{plan.table.name}: read before, comes from the cache"
         for name, plan in plans.items()
         if stored[name].hit
@@ -108,15 +122,17 @@ def load_rows(
     for name, each in fields.items():
         each.survey(train.columns[name], usable["train"], where=where)
     strata = stratification(fields, train)[usable["train"]]
+    labels = (train.columns[key] for key, each in fields.items() if isinstance(each, Stratified))
+    names = getattr(next(labels, None), "names", ())
     groups = None
     if hold_out.group is not None:
-        names = read_groups(plans["train"], hold_out.group)[usable["train"]]
+        members = read_groups(plans["train"], hold_out.group)[usable["train"]]
         for name, plan in plans.items():
             if name != "train":
                 other = read_groups(plan, hold_out.group)
-                refuse_shared(names, other, where=partial(stored[name].where, plan))
-        groups = np.unique(names, return_inverse=True)[1].reshape(-1)
-    split = split_rows(strata, groups, hold_out.of(len(strata)), where=where)
+                refuse_shared(members, other, where=partial(stored[name].where, plan))
+        groups = np.unique(members, return_inverse=True)[1].reshape(-1)
+    split = split_rows(strata, groups, hold_out.of(len(strata)), where=where, names=names)
     chosen = choose_rows(split, usable)
     notes[:0] = fit(fields, train, chosen["train"].rows, where, progress)
     values = {
@@ -136,6 +152,8 @@ def load_rows(
             files=stored[home].files[rows],
             plan=plans[home],
         )
+        if name != "test":
+            parts[name].refuse_unseen()
         for key, columns in parts[name].values.items():
             where_field = partial(parts[name].where, field=key)
             notes += [f"{name}: {note}" for note in fields[key].check(columns, where_field)]
@@ -261,6 +279,24 @@ def refuse_nothing(plan: Plan, fields: Fields, stored: Stored) -> None:
                 where=plan.table.name,
                 remedy=(f"name the column that holds the {name} with ", option),
             )
+
+
+def shared_group_notes(corpus: Corpus, plans: Mapping[str, Plan], hold_out: HoldOut) -> list[str]:
+    """A warning where rows that are held out share a speaker, a subject or the like with training:
+    their score says little about new ones."""
+    held_out = [name for name in corpus.parts if name not in plans]
+    labelled = any(isinstance(each, Categorical) for each in corpus.fields.values())
+    if hold_out.group is not None or not held_out or not labelled:
+        return []
+    plan = plans["train"]
+    used = {member.number for column in plan.columns.values() for member in column.members}
+    groups = [c for c in plan.table.columns if c.number not in used and plain(c.name) in SHARED]
+    return [
+        f"{' and '.join(held_out)} share each {column.name} with train:"
+        f" {Option(group=column.name)} holds out new ones"
+        for column in groups
+        if column.profile.is_group
+    ][:1]
 
 
 def split_note(corpus: Corpus, plans: Mapping[str, Plan], hold_out: HoldOut, unit: str) -> str:

@@ -7,6 +7,7 @@ in memory.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,11 @@ class Part:
             return f"row {row + 1}"
         column = None if field is None else self.plan.columns[field]
         return self.plan.table.where(int(self.lines[row]), file=int(self.files[row]), column=column)
+
+    def refuse_unseen(self) -> None:
+        """Raise a DataError about a value that does not occur in the training data."""
+        for name, values in self.values.items():
+            self.fields[name].refuse_unseen(values, partial(self.where, field=name))
 
     def line(self, row: int) -> str:
         """Its number, with the name of the file where there are several."""

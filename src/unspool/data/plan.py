@@ -19,7 +19,21 @@ from unspool.data.read.columns import plain
 from unspool.data.read.files import PARTS
 from unspool.errors import DataError, Option
 
-SPLIT_NAMES = ("split", "part", "partition", "subset", "set", "fold", "dataset", "semeval_set")
+SPLIT_NAMES = (
+    "split", "part", "partition", "subset", "set", "fold", "dataset", "semeval_set", "data_split",
+    "dataset_split", "split_name",
+)  # fmt: skip
+# Columns of 0 and 1, and the parts that they declare.
+FLAGS = {
+    "is_train": ("test", "train"),
+    "is_training": ("test", "train"),
+    "is_valid": ("train", "valid"),
+    "is_validation": ("train", "valid"),
+    "is_dev": ("train", "valid"),
+    "is_test": ("train", "test"),
+    "is_holdout": ("train", "test"),
+}
+TRUTH = {"0": 0, "false": 0, "no": 0, "f": 0, "n": 0, "1": 1, "true": 1, "yes": 1, "t": 1, "y": 1}
 
 Values = tuple[Any, ...]
 
@@ -125,13 +139,33 @@ def split_column(table: Table, data: DataConfig) -> Column | None:
         data.split_column != "auto" and not data.columns
     ):  # another file of a run may have no such column
         return table.column(data.split_column, option="split")
-    if not table.header:
-        return None
-    for column in table.columns:
-        named = plain(column.name) in SPLIT_NAMES
-        if named and all(plain(str(value)) in PARTS for value in column.sample):
-            return column
-    return None
+    flags = [column for column in table.columns if plain(column.name) in FLAGS]
+    columns = [column for column in table.columns if declares_parts(column)]
+    if not columns and len(flags) > 1:
+        names = " and ".join(repr(column.name) for column in flags)
+        raise DataError(
+            f"columns {names} declare parts, and only one can",
+            where=table.name,
+            remedy=("name it with ", Option("split"), ", or put train, valid or test into one"),
+        )
+    return next(iter([*columns, *flags]), None)
+
+
+def declares_parts(column: Column) -> bool:
+    """Whether a column is called like one of parts and names that of training."""
+    if plain(column.name) not in SPLIT_NAMES:
+        return False
+    parts = {PARTS.get(plain(str(value))) for value in column.sample}
+    return None not in parts or "train" in parts
+
+
+def part_of(column: Column, value: Any) -> str | None:
+    """The part that a value of a column declares."""
+    text = plain(str(value))
+    parts = FLAGS.get(plain(column.name))
+    if parts is not None and text.removesuffix(".0") in TRUTH:
+        return parts[TRUTH[text.removesuffix(".0")]]
+    return PARTS.get(text.replace("_", ""), PARTS.get(text))
 
 
 def split_name(plan: Plan, data: DataConfig) -> str:
@@ -153,7 +187,7 @@ def split_plans(
     counts = Counter(row.values[0] for row in plan.table.rows([column]))
     names: dict[str, list[str]] = {}
     for value in counts:
-        part = PARTS.get(plain(str(value)))
+        part = part_of(column, value)
         if part is None:
             raise DataError(
                 f"column {column.name!r} names no part",

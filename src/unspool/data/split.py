@@ -6,7 +6,7 @@ the same sizes, but other rows, and take three times as long (bench/metrics.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -143,18 +143,25 @@ def nothing_left(name: str, share: float, size: str, where: str) -> DataError:
 
 
 def split_rows(
-    strata: np.ndarray, groups: np.ndarray | None, hold_out: HoldOut, *, where: str
+    strata: np.ndarray,
+    groups: np.ndarray | None,
+    hold_out: HoldOut,
+    *,
+    where: str,
+    names: Sequence[str] = (),
 ) -> dict[str, np.ndarray]:
     """Sorted rows of each part. With a fold, its rows are "test", and "valid" is held out of the
     others; or they are "valid", of what is left when "test" has been held out. No group has rows in
-    two parts."""
+    two parts. `names` are those of the strata."""
     if not hold_out.fold:
         return _held_out(strata, groups, hold_out, where=where)
     if hold_out.fold_part == "valid":
         parts = _held_out(strata, groups, hold_out._replace(valid=0.0), where=where)
         rest = parts.pop("train")
-        return {**_one_fold(rest, strata, groups, hold_out, where=where), **parts}
-    parts = _one_fold(np.arange(len(strata)), strata, groups, hold_out, where=where)
+        fold = _one_fold(rest, strata, groups, hold_out, where=where, names=names)
+        return {**fold, **parts}
+    rows = np.arange(len(strata))
+    parts = _one_fold(rows, strata, groups, hold_out, where=where, names=names)
     rest = parts.pop("train")
     rest_groups = None if groups is None else groups[rest]
     split = _held_out(strata[rest], rest_groups, hold_out._replace(test=0.0), where=where)
@@ -168,10 +175,12 @@ def _one_fold(
     hold_out: HoldOut,
     *,
     where: str,
+    names: Sequence[str],
 ) -> dict[str, np.ndarray]:
     """Some rows as "train" and the fold."""
     if groups is None:
-        fold = stratified_folds(strata[rows], hold_out.folds, hold_out.seed, where=where)
+        folds, seed = hold_out.folds, hold_out.seed
+        fold = stratified_folds(strata[rows], folds, seed, where=where, names=names)
     else:
         numbers = np.unique(groups[rows], return_inverse=True)[1].reshape(-1)
         fold = grouped_folds(numbers, hold_out.folds, hold_out.seed, where=where)
@@ -187,7 +196,9 @@ def _held_out(
     return grouped(groups, hold_out, where=where)
 
 
-def stratified_folds(strata: np.ndarray, folds: int, seed: int, *, where: str) -> np.ndarray:
+def stratified_folds(
+    strata: np.ndarray, folds: int, seed: int, *, where: str, names: Sequence[str] = ()
+) -> np.ndarray:
     """(N,) the fold of each row, from 0.
 
     Rows of a class are dealt out in a random order, each class where the one before it stopped, so
@@ -195,7 +206,13 @@ def stratified_folds(strata: np.ndarray, folds: int, seed: int, *, where: str) -
     """
     counts = np.bincount(strata)
     if len(strata) < folds or (counts == 1).any():
-        short = f"{len(strata)} rows" if len(strata) < folds else "a label with a single row"
+        short = f"{len(strata)} rows"
+        if len(strata) >= folds:
+            single = [
+                repr(names[i]) for i in np.flatnonzero(counts == 1).tolist() if i < len(names)
+            ]
+            listed = f" ({', '.join(single[:3])})" if single else ""
+            short = f"a label with a single row{listed}"
         raise DataError(
             f"{short} cannot be split into {folds} folds",
             where=where,

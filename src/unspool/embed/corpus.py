@@ -21,7 +21,7 @@ from unspool.errors import DataError
 from unspool.tasks.plan import document_plan, is_labelled
 from unspool.text.vocab import UNK
 
-LONG_LINE = 100_000  # characters; a longer one is no document but running text
+LONG_LINE = 100_000  # characters; a longer one is not a document but running text
 
 
 def open_corpus(path: str, data: DataConfig) -> Plan:

@@ -28,9 +28,9 @@ Change = Callable[[Tensor], Tensor]
 class Vectors:
     """The vectors x (T, E) that a reading's `input_module` reads, and F at others in their place.
 
-    The baseline x' is zero. A Transformer normalises its vectors, and zero is no small vector to it
-    but none at all: there x' is the vector of <unk>. What stands for no token keeps its own vector.
-    Of a series x' is the blank one, whose channels stay at their means.
+    The baseline x' is zero. A Transformer normalises its vectors, and zero cannot be normalised:
+    there x' is the vector of <unk>. Steps that stand for no token keep their vectors. The baseline
+    of a series is the blank one, whose channels stay at their means.
     """
 
     def __init__(self, reading: Reading, *, double: bool = False) -> None:

@@ -76,7 +76,7 @@ def _recurrent(model: nn.Module) -> Recurrent:
 
 
 def _random(model: Any, cell: Cell, count: int, seed: int) -> Tensor:
-    """What the cell reads for random tokens, and of series what the input layer makes of noise;
+    """Inputs of the cell for random tokens; for series, the output of the input layer on noise;
     noise, where more is read than vectors of tokens, or images and frames."""
     generator, layer = torch.Generator().manual_seed(seed), model.encoder.input
     if isinstance(layer, VectorInput):

@@ -30,7 +30,7 @@ KINDS = {
 
 
 def open_regular(path: Path, mode: str = "rb", buffering: int = -1) -> BinaryIO:
-    """`open`, of bytes, with an OSError for all that is no regular file."""
+    """`open`, of bytes, with an OSError for all that is not a regular file."""
     if "\0" in str(path):  # for which `open` has another error
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     return cast(BinaryIO, open(path, mode, buffering, opener=_open))
@@ -93,7 +93,7 @@ def is_deep(value: Any) -> bool:
     return True
 
 
-AGAIN = "copy the run folder again, or train anew"
+AGAIN = "copy the run folder again, or train from scratch"
 HASHES = "hashes.json"
 
 

@@ -37,7 +37,7 @@ def choose_instructions() -> tuple[str | None, str]:
 
 
 INSTRUCTIONS, ABOUT = choose_instructions()
-"""What the kernels use, or None; and one line about it for people."""
+"""The instruction set of the kernels, or None; and one line about it for people."""
 
 
 @contextmanager

@@ -38,7 +38,7 @@ class CrossMemory(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What R sequences have read in T steps. Nothing in it is ever moved or written again: to
+    """Keys and values of R sequences over T steps. Nothing in it is ever moved or written again: to
     select sequences is to select rows of `ancestors`, and a step adds an array."""
 
     blocks: tuple[Tensor, ...]  # T arrays (layers, sequences at that step, 2 E)

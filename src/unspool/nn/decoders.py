@@ -28,7 +28,7 @@ from unspool.nn.transformer_blocks import TransformerOptions
 
 
 class DecodedTargets(NamedTuple):
-    """What a decoder has made of whole targets: the inputs (B, T, size) of its output layer; and of
+    """Result of a decoder on whole targets: the inputs (B, T, size) of its output layer; and of
     one that copies where each step looked, (B, T, S)."""
 
     vectors: Tensor

@@ -56,7 +56,7 @@ def weights(subject: Subject, query: Query) -> dict[str, Any]:
     """
     reading = subject.read(query["text"])
     trace = trace_reading(reading, subject.task, subject.trained)
-    # A class token is no step.
+    # A class token is not a step.
     spans = [span for span in reading.input.network_spans if span[1] > 0]
     first = len(reading.input.network_spans) - len(spans)
     size = -(-len(spans) // CELLS)

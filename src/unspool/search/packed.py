@@ -27,7 +27,7 @@ from unspool.nn.transformer_blocks import DecoderBlock
 def unsupported_reason(decoder: nn.Module) -> str | None:
     """None where `PackedSearch` can take a decoder, otherwise the reason."""
     if not isinstance(decoder, TransformerSeqDecoder):
-        return "it is no Transformer"
+        return "it is not a Transformer"
     if native.INSTRUCTIONS is None:
         return f"no native kernels: {native.ABOUT}"
     options = decoder.transformer.options

@@ -114,7 +114,7 @@ class CalibratesFolds(Protocol):
 @runtime_checkable
 class LocatesBatches(Protocol):
     def where(self, part: Part, batch: Any) -> str:
-        """The position of a batch in the data, for a message, if it is no batch of rows."""
+        """The position of a batch in the data, for a message, if it is not a batch of rows."""
 
 
 @runtime_checkable

@@ -54,7 +54,7 @@ class Classify(DocumentTask):
     )
     metric = Metric("accuracy")
     settings = declare(
-        data="text_pair label multilabel label_separator missing",
+        data="text_pair label multilabel label_separator missing unseen",
         model="log_count_ratios pooling dense",
         train="label_smoothing class_weights oversample calibrate thresholds baseline",
     )

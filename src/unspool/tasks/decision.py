@@ -35,6 +35,7 @@ from unspool.tasks.reading import AnswerView
 from unspool.tasks.task import Report
 
 FILE = "calibration.json"
+FEWEST = 50  # rows that a temperature is fitted to
 
 
 class Decision(ABC):
@@ -103,6 +104,8 @@ class Decision(ABC):
         """To rows that were not trained on, when the weights have been chosen; returns notes."""
         if not self.train.calibrate:
             return []
+        if len(scores) < FEWEST:
+            return [f"not calibrated: {len(scores)} {rows} rows are fewer than {FEWEST}"]
         self.temperature = self.best_temperature(scores, truth)
         self.fitted = True
         quality = self.calibration(scores, truth)

@@ -13,24 +13,28 @@ from torch.nn import functional as F
 
 from unspool.config import TrainConfig
 from unspool.data.fields.label import LabelField, Labels
+from unspool.errors import DataError
 from unspool.tasks.answer import Answer, empty, one_line
 from unspool.tasks.calibration import CalibrationReport, Quality, quality_of_one
+from unspool.tasks.class_metrics import cohen_kappa, matthews, roc_auc, weighted_f1
 from unspool.tasks.decision import Decision, as_weights, balanced
 from unspool.tasks.metrics import Metric, class_scores, confusion_matrix, macro_f1, wilson_interval
 from unspool.tasks.reading_answers import LabelView
 from unspool.tasks.task import Report
 
 MOST_CLASSES = 20  # of which a confusion matrix is printed
+UNSEEN = "(unseen)"  # labels that do not occur in the training data, all together
 LINE = 100  # characters of a line of a terminal
 
 
 @dataclass(frozen=True)
 class Prediction(Answer):
-    """The most probable label of one document, and the probability of every label."""
+    """The most probable label of one document, and the probability of every label, each of the type
+    that the labels had in training."""
 
     text: str
-    label: str
-    probabilities: dict[str, float]
+    label: Any
+    probabilities: dict[Any, float]
 
     @property
     def probability(self) -> float:
@@ -63,7 +67,9 @@ class ClassifyReport(Report):
         guess: np.ndarray,
         labels: list[str],
         calibration: CalibrationReport,
+        auc: float | None = None,
     ) -> None:
+        """`auc`: area under the ROC curve, where the rows have more than one class."""
         self.labels, self.calibration = labels, calibration
         self.scores = (guess == truth).astype(float)
         self.confusion = confusion_matrix(truth, guess, len(labels))
@@ -72,6 +78,10 @@ class ClassifyReport(Report):
         self.metrics = {
             "accuracy": float(self.scores.mean()),
             "macro_f1": macro_f1(self.confusion),
+            "weighted_f1": weighted_f1(self.confusion),
+            "kappa": cohen_kappa(self.confusion),
+            "mcc": matthews(self.confusion),
+            **({} if auc is None else {"auc": auc}),
             "loss": calibration.after.nll,
         }
         self.count = len(truth)
@@ -98,7 +108,9 @@ class ClassifyReport(Report):
         lines = [
             f"{self.count} examples",
             f"accuracy  {figures['accuracy']:.4f}   95 % interval {low:.4f} to {high:.4f} (Wilson)",
-            f"macro F1  {figures['macro_f1']:.4f}",
+            f"macro F1  {figures['macro_f1']:.4f}   weighted F1 {figures['weighted_f1']:.4f}",
+            f"kappa     {figures['kappa']:.4f}   MCC {figures['mcc']:.4f}"
+            + (f", ROC AUC {figures['auc']:.4f}" if "auc" in figures else ""),
             f"loss      {figures['loss']:.4f}",
             *self.calibration.lines(),
             "",
@@ -182,9 +194,15 @@ class OneLabel(Decision):
         }
 
     def report(self, scores: np.ndarray, truth: np.ndarray) -> ClassifyReport:
-        guess = self.probabilities(scores).argmax(1)
-        return ClassifyReport(truth, guess, self.labels, self.calibration(scores, truth))
+        p, seen, labels = self.probabilities(scores), truth >= 0, list(self.labels)
+        if not seen.any():
+            raise DataError("no label of these data occurs in the training data")
+        quality = self.calibration(scores[seen], truth[seen])
+        if not seen.all():
+            labels, truth = [*labels, UNSEEN], np.where(seen, truth, len(labels))
+        auc = roc_auc(p[seen], truth[seen])
+        return ClassifyReport(truth, p.argmax(1), labels, quality, auc)
 
     def answered(self, item: Any, p: np.ndarray) -> Prediction:
-        named = {name: float(x) for name, x in zip(self.labels, p)}
-        return Prediction(item, self.labels[int(p.argmax())], named)
+        labels = self.field.typed
+        return Prediction(item, labels[int(p.argmax())], dict(zip(labels, map(float, p))))

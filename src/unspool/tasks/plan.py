@@ -101,8 +101,18 @@ def choose_text(
             others = [column for column in others if column.profile.has_strings]
         text = known(others, names) if table.header else None
         if text is None:
+            numbers = [column for column in others if column.profile.is_numbers]
+            others = [column for column in others if column not in numbers]
+            if len(numbers) > 1 and all(column.profile.is_label for column in others):
+                others = []  # features of a label
             first = leftmost and not table.typed
             text = others[0] if first and others else longest(others)
+        if text is None and len(table.columns) > len(taken) and not table.typed:
+            raise DataError(
+                "no column holds texts",
+                where=table.name,
+                remedy=("name a column to be read as text with ", Option("text")),
+            )
     if text is None and table.typed:
         raise DataError(
             "no field holds a text among"

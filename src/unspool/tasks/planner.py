@@ -60,6 +60,8 @@ def usual_columns(plan: Plan) -> dict[str, tuple[str, ...]]:
         return {}
     settings: dict[str, tuple[str, ...]] = {}
     for field, column in plan.columns.items():
+        if field == "name":  # found again by its look
+            continue
         names, setting = plan.table.reader.sources(column), SETTINGS.get(field, "series")
         if isinstance(setting, str):
             settings[setting] = names
@@ -156,7 +158,8 @@ class Request:
 
 
 def choose_plan(table: Table, data: DataConfig, task: str | None) -> Plan:
-    """The plan of the named task, or that of the task that fits best."""
+    """The plan of the named task, of one that the settings imply, or of the one that fits best."""
+    task = task or implied_task(Request(table, data))
     if task is not None:
         named = TASKS[task if task in TASKS else choose("task", task, TASKS)]
         plan = plan_task(named, Request(table, data, named=True))
@@ -166,6 +169,18 @@ def choose_plan(table: Table, data: DataConfig, task: str | None) -> Plan:
         plan = best_plan(Request(table, data))
     note = table.file_index.note
     return replace(plan, summary=plan.summary + note) if note else plan
+
+
+def implied_task(request: Request) -> str | None:
+    """The task that alone reads one of the settings that differ from their defaults; none for texts
+    without dates, for which the setting is refused."""
+    data = request.data
+    changed = {name for name in data.model_fields_set if getattr(data, name)}
+    task = next((t.name for t in TASKS.values() if changed.intersection(t.roles.implied_by)), None)
+    if task is None:
+        return None
+    dated = any(column.profile.date_format is not None for column in request.table.columns)
+    return task if dated or not request.holds_documents else None
 
 
 def best_plan(request: Request) -> Plan:

@@ -34,12 +34,13 @@ class Lacking(NamedTuple):
 
 
 class Roles(NamedTuple):
-    """What a task reads and answers.
+    """Inputs and answers of a task.
 
     target     field that is learnt of images, sound, series and the like; None: these are not read
     plan       plans everything else
     lacking    raised where the user has named the task and there is no plan
     default_input  kind of input, where the data do not say
+    implied_by  settings of `data` that only this task reads: it is meant where one is set
 
     Where no task is named, `plan` is called for tables that meet all of these conditions:
 
@@ -55,6 +56,7 @@ class Roles(NamedTuple):
     plan: PlanHook | None = None
     lacking: Lacking | None = None
     default_input: str = "text"
+    implied_by: tuple[str, ...] = ()
     guessed: bool = True
     documents: bool = False
     typed: bool = False

@@ -121,7 +121,7 @@ def _may_hold(condition: str, config: Config) -> bool:
 
 
 def _input(config: Config) -> str:
-    """What is read; the task's usual input before the data are known."""
+    """Return the kind of input; before the data are known, the task's usual one."""
     name = config.data.input
     return TASKS[config.task].roles.default_input if name == "auto" else name
 

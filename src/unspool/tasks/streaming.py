@@ -105,7 +105,9 @@ class CarriedStream(Stream):
                 extend: Any = self.model.extend
                 scores, carried = extend(carried, *chunk.inputs)
         elif scores is None:
-            raise DataError("nothing has come yet", got=new, remedy="give at least one step")
+            raise DataError(
+                "no steps have been given yet", got=new, remedy="give at least one step"
+            )
         assert scores is not None
         last = scores if scores.dim() == 2 else scores[:, -1:]  # (1, C), or of steps (1, 1, C)
         self.state = StreamState(state.steps + chunk.steps, chunk.before, carried, last)
@@ -129,5 +131,5 @@ def streaming_unsupported_reason(task: Task, model: nn.Module) -> str | None:
         return f"a {task.config.model_name} reads its input as a whole"
     field = task.input_field
     if not isinstance(field, Streamed):
-        return reason() or "what it reads is no sequence"
+        return reason() or "what it reads is not a sequence"
     return reason() or field.streaming_unsupported_reason()

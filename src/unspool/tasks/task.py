@@ -188,6 +188,8 @@ class Task(ABC):
         fit = cls.fit if isinstance(cls, FitsFields) else fit_fields
         unit = row_noun(cls, config)
         corpus = load_corpus(plans, fields, hold_out, unit=unit, fit=fit, progress=progress)
+        if config.data.unseen == "error" and "test" in corpus.parts:
+            corpus.parts["test"].refuse_unseen()
         if isinstance(cls, PreparesCorpus):
             cls.prepare(config, corpus, fitted)
         return corpus

@@ -338,7 +338,7 @@ def test_numbers_are_standardised_on_the_training_rows(tmp_path) -> None:
 
 @pytest.mark.parametrize("value", ["1,5", "inf", "x"])
 def test_what_is_no_number_is_refused_with_its_line(value, tmp_path) -> None:
-    with pytest.raises(DataError, match=f"file:2: the value is no number; got '{value}'"):
+    with pytest.raises(DataError, match=f"file:2: the value is not a number; got '{value}'"):
         stored(NumberField("number"), ["1", value, "2"], tmp_path)
 
 
@@ -429,7 +429,7 @@ def test_one_label_alone_is_nothing_to_choose_from(tmp_path) -> None:
 
 
 def test_what_is_no_label_of_several_is_refused(tmp_path) -> None:
-    with pytest.raises(DataError, match=r"file:2: the value is no label; got \{\}"):
+    with pytest.raises(DataError, match=r"file:2: the value is not a label; got \{\}"):
         stored(LabelsField("labels"), [["x"], [{}], []], tmp_path)
 
 

@@ -82,7 +82,7 @@ def test_one_drawing_or_several() -> None:
     assert list(stroke_items([offsets, offsets])) == [offsets, offsets]
     strokes = as_strokes(one, "here")
     assert list(stroke_items(strokes)) == [strokes]
-    with pytest.raises(DataError, match="a str is no drawing"):
+    with pytest.raises(DataError, match="a str is not a drawing"):
         stroke_items("one")
 
 
@@ -111,5 +111,5 @@ def test_what_a_page_sends_that_is_no_drawing(value, says) -> None:
 @pytest.mark.parametrize("given", [[[[1, 2], 3]], [[[1, 2], [3, 4]], 5]])
 def test_lists_that_are_no_drawing(given) -> None:
     field = VectorField("strokes", StrokesSource(Preparation()))
-    with pytest.raises(DataError, match=r"no drawing|no list of points"):
+    with pytest.raises(DataError, match=r"not a drawing|not a list of points"):
         [field.recording(each, "here") for each in field.form.items(given)]

@@ -114,7 +114,7 @@ def gates_over_time(series: Recording, layer: Sequence[Recorded], spans: Spans) 
 def attention_over_time(series: Recording, layers: Sequence[Recorded], spans: Spans) -> Figure:
     """Attention of steps (downwards) to steps (across): layers downwards, heads across, each below
     the series that it reads."""
-    first = sum(stop <= 0 for _, stop in spans)  # a class token, which is no step
+    first = sum(stop <= 0 for _, stop in spans)  # a class token, which is not a step
     spans = spans[first:]
     heads = min(HEADS, layers[0].values.shape[0])
     most = scale_end([layer.values[:, first:, first:] for layer in layers])

@@ -151,7 +151,7 @@ def token_lists(values: Values, names: tuple[str, ...], where: str) -> Values:
 def json_list(value: Any, name: str, where: str) -> list[Any]:
     if not isinstance(value, list):
         raise DataError(
-            f"field {name!r} is no list of strings",
+            f"field {name!r} is not a list of strings",
             where=where,
             got=value if value is not None else "null",
             remedy='write {"tokens": ["Peter", "slept"], "tags": ["B-PER", "O"]}',

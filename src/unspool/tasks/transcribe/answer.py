@@ -197,7 +197,7 @@ class Confidence(NamedTuple):
         except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
-            raise RunError("not how confidences are made", where=folder / FILE, remedy=AGAIN)
+            raise RunError("invalid calibration file", where=folder / FILE, remedy=AGAIN)
         return confidence
 
 

@@ -62,7 +62,7 @@ def refuse_unknown(part: Part, text: str, tokenizer: Tokenizer) -> None:
         f"{int((counts > 0).sum()):,} texts hold what the model to start from cannot write",
         where=part.where(row),
         got=new,
-        remedy=("spell it otherwise, or train anew without ", Option("start")),
+        remedy=("spell it otherwise, or train from scratch without ", Option("start")),
     )
 
 
