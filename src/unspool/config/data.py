@@ -243,7 +243,11 @@ class DataConfig(Section):
         " followed; none: no spans",
         when=TEXTS,
     )
-    sheet: str | None = setting(None, "excel: name of the sheet to read; by default the first one")
+    sheet: str | None = setting(
+        None,
+        "excel: name of the sheet to read; html: number of the table, from 1; by default the one"
+        " that looks like data",
+    )
     missing: Literal["drop", "error", "keep"] = setting(
         "drop",
         "rows without a label (empty, NaN, null, N/A and the like): drop and count"

@@ -4,7 +4,24 @@ from __future__ import annotations
 
 import json
 
-from messy import FIRST, LABELS, PLAIN, ROWS, TEXTS, Messy, numbered, raw, table, text
+from messy import (
+    FIRST,
+    LABELS,
+    PLAIN,
+    ROWS,
+    TEXTS,
+    Messy,
+    excel,
+    numbered,
+    parquet,
+    raw,
+    table,
+    text,
+)
+
+NAMES = ["text", "label"]
+HTML_ROWS = "".join(f"<tr><td>{i}</td><td>{t}<td>{y}</tr>" for i, (t, y) in enumerate(ROWS))
+COLUMNS = [("text", TEXTS * 8), ("label", LABELS * 8)]
 
 EXPORTS = [
     # Tables with more around their rows
@@ -55,8 +72,70 @@ EXPORTS = [
     Messy("percent.csv", text(table("review;score", ";", rows=[(t, f"{1.5 * i} %".replace(".",
           ",")) for i, (t, _) in enumerate(ROWS)])), "regress", [(TEXTS[0], "0.0")], 48,
           "% left out of 'score'"),
-    Messy("lists.json", text(json.dumps({"text": TEXTS, "label": LABELS})),
+    # JSON of whole tables
+    *(
+        Messy(f"{orient}-{indent}.json", text(json.dumps(stored, indent=indent)), "classify", FIRST,
+              48, f"orient={orient} of pandas")
+        for orient, stored, indent in (
+            ("index", {str(i): dict(zip(NAMES, row)) for i, row in enumerate(ROWS)}, None),
+            ("columns", {n: dict(zip(map(chr, range(65, 113)), v)) for n, v in COLUMNS}, 1),
+            ("columns", {n: dict(zip(map(str, range(48)), v)) for n, v in COLUMNS}, None),
+            ("split", {"columns": NAMES, "index": [1] * 48, "data": ROWS}, None),
+            ("table", {"schema": {"fields": [{"name": n} for n in NAMES]}, "data": [
+                dict(zip(NAMES, row)) for row in ROWS]}, 1),
+            ("list", dict(COLUMNS), None),
+        )
+    ),
+    Messy("values.json", text(json.dumps(ROWS)), "classify", FIRST, 48, "JSON, text in field '1'"),
+    Messy("ids.json", text(json.dumps({f"r{i}": {"text": t, **({"label": y} if i else {})} for
+          i, (t, y) in enumerate(ROWS)})), "classify", [(TEXTS[0], ""), ROWS[1]], 48, "=index"),
+    Messy("by-day.json", text(json.dumps({"sales": {f"2024-01-{i:02}": i * i for i in range(1, 29)}
+          , "open": {f"2024-01-{i:02}": i % 7 for i in range(1, 29)}})), "forecast", [], 1,
+          "=columns of pandas.*time in 'index'"),
+    Messy("ragged.json", text(json.dumps({"text": TEXTS, "label": LABELS[1:]})),
           says="holds no list of objects.*orient='records'"),
-    Messy("split-of-pandas.json", text(json.dumps({"columns": ["text", "label"], "index": [0],
-          "data": [["a", "x"]]})), says="holds no list of objects.*orient='records'"),
+    Messy("not-a-frame.json", text('{"text": "a"}'), says="no JSON of a table",
+          settings={"format": "json_frame"}),
+    # Markup, chats, workbooks of several sheets
+    *(
+        Messy(name, text(f"{start}<table><tr><th>Seen by</th></tr></table><TABLE border=1><tr>"
+              f"<th>Nr</th><th>Remark</th><th>Mood</th></tr>\n{HTML_ROWS}</TABLE></html>"),
+              "classify", FIRST, 48, "a table of HTML.*'Remark', label in 'Mood'")
+        for name, start in (
+            ("export.xls", "<html xmlns:x=''><head><style>td {}</style></head>"),
+            ("page.html", "<!-- saved --><html>"), ("page.txt", "\n<!DOCTYPE html>"),
+        )
+    ),
+    Messy("several.html", text(f"<table><tr><td>1<td rowspan=2>x<table><tr><td>a<td>b<tr><td>c<td>d"
+          f"</table><tr><td>2</table><table><tr><th>t<th>y</tr>{HTML_ROWS}</table>"), "classify",
+          [("1", "x"), ("2", "x")], 2, "table 1 of 3.*sheet=NUMBER", {"sheet": "1", "text": "1",
+          "label": "2", "header": False}),
+    Messy("no-table.html", text("<html>" + "".join(f"<p>{t}</p>" for t in TEXTS)),
+          says="without a table of several rows. --format markup reads its text"),
+    Messy("wrong-table.html", text(f"<table>{HTML_ROWS}</table>"), settings={"sheet": "7"},
+          says="has no table '7' of several rows among 1.*sheet"),
+    Messy("wide.html", text("<table><tr>" + "<td colspan=1000>x" * 20 + "</table>"),
+          says="a row of more than 16,384 cells"),
+    Messy("declared.html", text("<table><tr><td>a<![foo[b]]></table>"), says=":1: is not HTML"),
+    Messy("corpus.xml", text("<?xml version='1.0'?><TEI/>"), says="is XML. --format markup"),
+    Messy("tei.xml", text("<TEI><teiHeader><p>about</p></teiHeader><text>" + "".join(
+          f"<p>{t[:4]}<hi>{t[4:]}</hi>\n</p>" for t in TEXTS) + "<![CDATA[a < b]]></text></TEI>"),
+          "generate", [(f"{t}\n",) for t in TEXTS], 7, "text of HTML or XML", {"format": "markup"}),
+    Messy("empty.xml", text("<a/>"), says="holds no text", settings={"format": "markup"}),
+    Messy("library.bib", text("% made by hand\n\n@book{a,\n title={b}}"), says="is BibTeX.*CSV"),
+    Messy("bib.txt", text("@article{a,\n title={b}}"), says="is BibTeX"),
+    Messy("android.txt", text("31/12/2021, 23:58 - Messages are encrypted\n" + "".join(
+          f"31/12/2021, 23:59 - {y}: {t}\nand more\n" for t, y in ROWS)), "classify",
+          [(f"{TEXTS[0]}\nand more", "pos")], 48, "1 message of the program.*label in 'author'"),
+    Messy("ios.txt", text("".join(f"\u200e[12/31/21, 11:59:07\u202fPM] {y}: {t}\n" for t, y in
+          ROWS)), "classify", FIRST, 48, "messages of a chat, text in column 'text'"),
+    Messy("codebook.xlsx", excel(("about", [("a study",)]), ("codes", [("variable", "meaning"),
+          ("text", "what was said"), ("label", "its mood")] + [("x", "y")] * 99),
+          ("answers", [("text", "label"), *ROWS])), "classify", FIRST, 48,
+          "sheet 'answers' of 3 .another"),
+    Messy("names-last.xlsx", excel(("words", [("text", "label"), *ROWS]), ("names", [("variable",
+          "meaning"), ("text", "said"), ("label", "mood")])), "classify", FIRST, 48,
+          "sheet 'words' of 2"),
+    Messy("excel.csv", excel(("data", [("text", "label"), *ROWS])), "classify", FIRST, 48, "Excel"),
+    Messy("parquet.txt", parquet, "classify", [(TEXTS[0], "1")], 48, "Parquet"),
 ]  # fmt: skip

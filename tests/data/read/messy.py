@@ -258,8 +258,6 @@ CASES = [
           [("a", ""), FIRST[0]], 49),
     Messy("null-label.jsonl", text('{"text": "a", "label": null}\n' + json_lines("text", "label")),
           "classify", [("a", ""), FIRST[0]], 49),
-    Messy("columns.json", text(json.dumps({"text": {"0": "a"}, "label": {"0": "x"}}, indent=1)),
-          says="holds no list of objects.*orient='records'"),
     Messy("broken.json", text('[{"text": "a", "label": "x"},\n {"text": \n]'),
           says=r"broken\.json:[23]: not valid JSON"),
     # Lines
@@ -305,9 +303,11 @@ CASES = [
             ("a.db", b"SQLite format 3\0", "SQLite"), ("a.npy", b"\x93NUMPY", "NumPy"),
             ("a.pkl", b"\x80\x04\x95", "pickle"), ("a.h5", b"\x89HDF\r\n", "HDF5"),
             ("a.csv.zst", b"\x28\xb5\x2f\xfd", "Zstandard"), ("avi.csv", b"RIFF", "RIFF"),
-            ("parquet.csv", b"PAR1", "Parquet"), ("arrow.txt", b"ARROW1\0\0", "Arrow"),
         )
     ),
+    Messy("parquet.csv", raw(b"PAR1"), says="a Parquet file.*--format parquet",
+          settings={"format": "csv"}),
+    Messy("arrow.txt", raw(b"ARROW1\0\0"), says=r"cannot be read \("),
     Messy("tar.csv", raw(b"a.csv" + b"\0" * 252 + b"ustar\0" + b"\0" * 300), says="a tar archive"),
     Messy("latin-zip.csv", zipped({"a": PLAIN, "b": PLAIN}), says="zip archive",
           settings={"encoding": "latin-1"}),

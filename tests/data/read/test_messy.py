@@ -13,6 +13,7 @@ from unspool.errors import DataError
 from unspool.tasks.planner import open_plan
 
 EXTRAS = {".parquet": "pyarrow", ".arrow": "pyarrow", ".feather": "pyarrow", ".xlsx": "openpyxl"}
+EXTRAS |= {"excel.csv": "openpyxl", "parquet.txt": "pyarrow", "arrow.txt": "pyarrow"}
 
 
 def test_there_are_many() -> None:
@@ -22,8 +23,8 @@ def test_there_are_many() -> None:
 @pytest.mark.parametrize("case", [*CASES, *EXPORTS], ids=lambda case: case.name)
 def test_file(case: Messy, tmp_path) -> None:
     path = tmp_path / case.name
-    if path.suffix in EXTRAS:
-        pytest.importorskip(EXTRAS[path.suffix])
+    if package := EXTRAS.get(path.suffix) or EXTRAS.get(path.name):
+        pytest.importorskip(package)
     case.write(path)
     data = DataConfig(**case.settings)
     if case.task is None:

@@ -21,6 +21,7 @@ class Parquet(Reader):
     name = "parquet"
     shape = Shape.TABLE
     suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq")
+    magic = b"PAR1"
     title = "Parquet"
     typed = binary = header = True
 
@@ -58,6 +59,7 @@ class Parquet(Reader):
 class Arrow(Parquet):
     name = "arrow"
     suffixes = (".arrow", ".feather", ".ipc")
+    magic = b"ARROW1"
     title = "Arrow"
 
     def read_names(self, file: TextFile) -> list[str]:

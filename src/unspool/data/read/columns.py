@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
 from unspool.data.profile import label_like, repeats
 from unspool.data.read.reader import Column
@@ -168,6 +169,25 @@ def rows_below(rows: Sequence[Cells]) -> int:
         if filled and sum(cell.startswith(IMPORT_ID) for cell in filled) > len(filled) / 2:
             return count
     return 0
+
+
+def data_like(tables: Sequence[Sequence[Cells]]) -> int:
+    """Index of the table that looks like data: the first with at least half as many filled cells as
+    the largest, without those of which a column lists the names of columns of another."""
+    sizes = [sum(bool(cell.strip()) for row in rows for cell in row) for rows in tables]
+    described = [
+        any(describes(rows, other) for other in tables if other is not rows) for rows in tables
+    ]
+    candidates = [i for i in range(len(tables)) if not described[i]] or list(range(len(tables)))
+    largest = max(sizes[i] for i in candidates)
+    return next(i for i in candidates if 2 * sizes[i] >= largest)
+
+
+def describes(rows: Sequence[Cells], other: Sequence[Cells]) -> bool:
+    """Whether a column has the names of the columns of another table, as a codebook does."""
+    columns = [{plain(cell) for cell in column} for column in zip_longest(*rows, fillvalue="")]
+    headers = [{plain(cell) for cell in row} - {""} for row in other[: MOST_ABOVE + 1]]
+    return any(len(names) > 1 and any(names <= column for column in columns) for names in headers)
 
 
 def unique_names(names: Sequence[str]) -> list[str]:

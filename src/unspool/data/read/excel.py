@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from unspool.config import DataConfig
+from unspool.data.read.columns import data_like
+from unspool.data.read.content import ZIP
 from unspool.data.read.delimited import Cells
 from unspool.data.read.files import Report, TextFile
+from unspool.data.read.reader import SAMPLE, FileHead
 from unspool.errors import DataError, Setting, nearest
 
 
 class Excel(Cells):
-    """The first sheet, or the one that `sheet` names. Rows without any value are no rows."""
+    """The sheet that `sheet` names, or the one that looks most like data. Rows without any value
+    are no rows."""
 
     name = "excel"
     suffixes = (".xlsx", ".xlsm")
+    magic = ZIP
     title = "Excel"
     binary = True
 
+    @classmethod
+    def is_signed(cls, head: FileHead) -> bool:
+        try:
+            with zipfile.ZipFile(head.file.path) as archive:
+                return "xl/workbook.xml" in archive.namelist()
+        except (OSError, zipfile.BadZipFile):
+            return False
+
     def prepare(self, file: TextFile, data: DataConfig) -> None:
         names = open_workbook(file).sheetnames
-        self.sheet = names[0] if data.sheet is None else data.sheet
+        self.sheet = self._data_sheet(names, file) if data.sheet is None else data.sheet
         if self.sheet not in names:
             near = nearest(self.sheet, names)
             raise DataError(
@@ -34,6 +50,14 @@ class Excel(Cells):
                 f"sheet {self.sheet!r} of {len(names)} (another: {Setting(sheet='NAME')}, of"
                 f" {', '.join(names)})"
             )
+
+    def _data_sheet(self, names: list[str], file: TextFile) -> str:
+        if len(names) == 1:
+            return names[0]
+        samples = []
+        for self.sheet in names:
+            samples.append([cells for _, cells in islice(self.cells(file), SAMPLE)])
+        return names[data_like(samples)]
 
     @property
     def options(self) -> dict[str, Any]:
@@ -86,7 +110,9 @@ def open_workbook(file: TextFile) -> Any:
             remedy="pip install 'unspool[excel]', or save the sheet as CSV",
         ) from None
     try:
-        return load_workbook(file.unpacked(), read_only=True, data_only=True)
+        path = file.unpacked()  # which openpyxl opens by its suffix alone
+        source = path if path.suffix.lower() in Excel.suffixes else io.BytesIO(path.read_bytes())
+        return load_workbook(source, read_only=True, data_only=True)
     except DataError:
         raise
     except Exception as error:  # it raises whatever its parsers do

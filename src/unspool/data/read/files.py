@@ -153,6 +153,11 @@ class TextFile:
             while data := raw.read(BLOCK):
                 digest.update(data)
 
+    def first_bytes(self) -> bytes:
+        """The first bytes, as they are on disk."""
+        with self._raw() as raw:
+            return raw.read(MAGIC)
+
     @contextmanager
     def _raw(self) -> Iterator[BinaryIO]:
         try:

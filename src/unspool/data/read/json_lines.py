@@ -77,9 +77,10 @@ class JsonArray(JsonLines):
 
     @classmethod
     def sniff(cls, head: FileHead) -> Match:
-        """An array of objects; or an object over several lines, or one that holds such an array."""
+        """An array of objects, or of lists with strings; or an object over several lines, or one
+        that holds such an array."""
         start = head.start.lstrip()
-        if re.match(r"\[\s*[{\]]", start):
+        if re.match(r'\[\s*([{\]]|\[[^\[\]"]*")', start):
             return Match.CERTAIN
         line = start.partition("\n")[0]
         if not is_json_object(line):
@@ -144,9 +145,12 @@ def json_rows(file: TextFile, report: Report = None) -> Iterator[tuple[int, Obje
 
 
 def checked(fields: Any, where: str, remedy: str) -> Object:
-    """An object; a drawing alone, lists in lists, is one with the field `strokes`."""
+    """An object; a drawing alone, lists in lists, is one with the field `strokes`, and a list of
+    values one with the fields 1, 2, ..."""
     if isinstance(fields, list) and fields and isinstance(fields[0], list):
         return {"strokes": fields}
+    if isinstance(fields, list) and any(isinstance(value, str) for value in fields):
+        return {str(i): value for i, value in enumerate(fields, start=1)}
     if not isinstance(fields, dict):
         got = json.dumps(fields, ensure_ascii=False)
         raise DataError("not a JSON object", where=where, got=got, remedy=remedy)

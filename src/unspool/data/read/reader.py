@@ -62,6 +62,11 @@ class FileHead:
         return Path(self.name).suffix.lower()
 
     @cached_property
+    def magic(self) -> bytes:
+        """The first bytes as they are on disk."""
+        return self.file.first_bytes()
+
+    @cached_property
     def start(self) -> str:
         return next(self.file.blocks(), "")
 
@@ -152,6 +157,7 @@ class Reader:
     shape        what the rows are
     suffixes     of the names of its files
     file_pattern of their names, where no suffix is enough
+    magic        first bytes of its files, by which they are recognised under any name
     medium       of the values, where these are images, sound and the like
     title        what the summary calls the format
     first_line   where the first row starts
@@ -172,6 +178,7 @@ class Reader:
     shape: ClassVar[Shape]
     suffixes: ClassVar[tuple[str, ...]] = ()
     file_pattern: ClassVar[re.Pattern[str] | None] = None
+    magic: ClassVar[bytes] = b""
     medium: ClassVar[Medium | None] = None
     title: ClassVar[str]
     typed: bool = False
@@ -196,6 +203,11 @@ class Reader:
         """Whether the file is called like one of this format."""
         matches = cls.file_pattern is not None and cls.file_pattern.fullmatch(head.name) is not None
         return matches or head.suffix in cls.suffixes
+
+    @classmethod
+    def is_signed(cls, head: FileHead) -> bool:
+        """Whether a file that begins with `magic` has this format."""
+        return True
 
     @classmethod
     def sniff(cls, head: FileHead) -> Match:
