@@ -135,7 +135,7 @@ def test_rolls_of_other_shapes(tmp_path) -> None:
 
     savemat(tmp_path / "x.mat", {"traindata": np.ones((4, 50))})
     with pytest.raises(DataError, match="a column for each of 88 keys, or of 128 pitches"):
-        load_data(tmp_path / "x.mat")
+        load_data(tmp_path / "x.mat", data={"input": "music"})
     wide = np.zeros((4, 128))
     wide[:, [5, 60]] = 1
     assert as_piece(wide, "x").chords() == [[60]] * 4

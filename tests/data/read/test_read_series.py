@@ -127,6 +127,25 @@ def write_stamped(folder) -> str:
     return "stamped.ts"
 
 
+def write_relational(folder) -> str:
+    head = "% about it\n@relation a\n\n@attribute 'both channels' relational\n @attribute 0 real\n"
+    head += "@end 'both channels'\n@ATTRIBUTE class {walk, run}\n@data\n"
+    cells = ["\\n".join(",".join(map(str, own)) for own in x.T) for x in SERIES]
+    rows = [f"'{cell}', {label}\n" for cell, label in zip(cells, LABELS)]
+    (folder / "a.arff").write_text(head + "".join(rows))
+    return "a.arff"
+
+
+def write_matlab(folder) -> str:
+    from scipy.io import savemat
+
+    cells = np.empty((len(SERIES), 1), object)
+    cells[:, 0] = SERIES
+    names = np.array(LABELS, object)[:, None]
+    savemat(folder / "a.mat", {"X": cells, "label": names})
+    return "a.mat"
+
+
 def write_npz(folder) -> str:
     np.savez(
         folder / "a.npz", x=np.concatenate(SERIES), lengths=np.array(LENGTHS), y=np.array(LABELS)
@@ -164,8 +183,8 @@ def write_parquet(folder) -> str:
 
 WRITERS = (
     write_long, write_interleaved, write_tabs, write_dates, write_folder, write_bare_folder,
-    write_arrays_in_folders, write_wide, write_blocks, write_ts, write_stamped, write_npz,
-    write_json, write_json_channels, write_parquet,
+    write_arrays_in_folders, write_wide, write_blocks, write_ts, write_stamped,
+    write_relational, write_matlab, write_npz, write_json, write_json_channels, write_parquet,
 )  # fmt: skip
 
 
@@ -334,3 +353,99 @@ def test_as_aeon_reads_it(write, tmp_path) -> None:
     for row, x, label in zip(open_plan(path, DataConfig()).rows(), found, labels, strict=True):
         np.testing.assert_allclose(row.values[0].values, np.asarray(x).T, rtol=1e-6)
         assert row.values[1] == label
+
+
+TSF = """# from somewhere
+@relation demand
+@attribute series_name string
+@attribute start_timestamp date
+@attribute state string
+@frequency {frequency}
+@horizon 8
+@missing true
+@data
+T1:2020-01-31 00-00-00:VIC:1,2,?,4
+T2:2020-02-29 12-30-00:NSW:5.5,6
+"""
+
+
+@pytest.mark.parametrize(
+    ("frequency", "times"),
+    [
+        ("daily", ["2020-01-31 00:00:00", "2020-02-01 00:00:00"]),
+        ("weekly", ["2020-01-31 00:00:00", "2020-02-07 00:00:00"]),
+        ("half_hourly", ["2020-01-31 00:00:00", "2020-01-31 00:30:00"]),
+        ("10_minutes", ["2020-01-31 00:00:00", "2020-01-31 00:10:00"]),
+        ("4_seconds", ["2020-01-31 00:00:00", "2020-01-31 00:00:04"]),
+        ("monthly", ["2020-01-31 00:00:00", "2020-02-29 00:00:00", "2020-03-31 00:00:00"]),
+        ("quarterly", ["2020-01-31 00:00:00", "2020-04-30 00:00:00"]),
+        ("yearly", ["2020-01-31 00:00:00", "2021-01-31 00:00:00"]),
+    ],
+)
+def test_series_of_the_monash_archive(frequency, times, tmp_path) -> None:
+    (tmp_path / "a.tsf").write_text(TSF.format(frequency=frequency))
+    data = DataConfig(horizon=1, static="state")
+    plan = open_plan(tmp_path / "a.tsf", data)
+    assert plan.task == "forecast"
+    assert f"frequency {frequency}, published with --horizon 8" in plan.summary
+    (first, state), (second, _) = [row.values for row in plan.rows()]
+    np.testing.assert_array_equal(first.values, np.float32([[1], [2], [np.nan], [4]]))
+    assert first.steps()[: len(times)] == times
+    assert (first.name, second.name, state, first.static) == ("T1", "T2", "VIC", ("VIC",))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.tsf", TSF.format(frequency="often"), "a.tsf:10: @frequency is unknown; got 'often'"),
+        ("a.tsf", TSF.format(frequency="daily").replace("-01-31", "-1-31"), "10: is no start of"),
+        ("a.tsf", TSF.replace(":VIC:", ":"), r"a.tsf:10: the header has 3 attributes, and this r"),
+        ("a.tsf", TSF.replace("@data", ""), "has no line @data"),
+        ("a.tsf", TSF.partition("T1")[0], "holds no series after @data"),
+        ("a.tsf", TSF.format(frequency="daily").replace("1,2", "1,x"), "a.tsf:10.*got 'x'"),
+        ("a.arff", "@relation a\n@attribute b numeric\n@data\nx\n", "a.arff:4: attribute 'b' is"),
+        ("a.arff", "@relation a\n@attribute b\n@data\nx\n", "a.arff:2: an attribute has a name"),
+        (
+            "a.arff",
+            "@relation a\n@attribute b real\n@data\n1,2\n",
+            ":4: expected 1 values, found 2",
+        ),
+        ("a.arff", "@relation a\n@attribute b real\n@data\n{0 1}\n", "4: is a sparse row"),
+        ("a.arff", "@relation a\n@attribute b real\n", "has no line @data"),
+        ("a.arff", "@relation a\n@attribute b real\n@data\n", "holds no rows after @data"),
+    ],
+)
+def test_archives_that_cannot_be_read(name, content, message, tmp_path) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=message):
+        list(open_plan(tmp_path / name, DataConfig(horizon=1)).rows())
+
+
+def test_tables_of_weka(tmp_path) -> None:
+    rows = "".join(f"'it\\'s {i}, \\\\a',{i}.5, ?,{'ab'[i % 2]}\n" for i in range(20))
+    head = "@relation a\n@attribute 'a text' string\n@attribute n numeric\n@attribute d date\n"
+    (tmp_path / "a.txt").write_text(f"{head}@attribute class {{a, b}}\n@DATA\n{rows}")
+    plan = open_plan(tmp_path / "a.txt", DataConfig())
+    assert plan.summary.endswith("ARFF, text in column 'a text', label in 'class' -> classify")
+    assert next(plan.rows()).values == ("it's 0, \\a", "a")
+    assert [column.sample[1] for column in plan.table.columns[1:3]] == [1.5, None]
+
+
+def test_arrays_of_matlab(tmp_path) -> None:
+    from scipy.io import savemat
+
+    x = RNG.normal(size=(6, 5, 2)).astype(np.float32)
+    savemat(tmp_path / "a.mat", {"data": x, "y": np.arange(6)[:, None] % 2, "info": {"a": 1}})
+    plan = open_plan(tmp_path / "a.mat", DataConfig())
+    assert "6 series of 5 steps and 2 channels" in plan.summary
+    for (series, label), wanted, number in zip((r.values for r in plan.rows()), x, range(6)):
+        np.testing.assert_array_equal(series.values, wanted)
+        assert label == str(number % 2)
+    cells = np.empty(2, object)
+    cells[:] = [np.ones((3, 2)), np.ones((3, 4))]
+    savemat(tmp_path / "b.mat", {"x": cells})
+    with pytest.raises(DataError, match="cells of 'x' have different numbers of columns"):
+        open_plan(tmp_path / "b.mat", DataConfig())
+    savemat(tmp_path / "c.mat", {"mts": {"train": x}})
+    with pytest.raises(DataError, match=r"holds no array of numbers of 1 to 3.*got .mts"):
+        open_plan(tmp_path / "c.mat", DataConfig())

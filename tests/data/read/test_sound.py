@@ -94,6 +94,26 @@ def test_mp3(tmp_path: Path) -> None:
         Sound(path, "x.mp3").info()
 
 
+@pytest.mark.parametrize(("ending", "container"), [("m4a", "mp4"), ("aac", "adts")])
+def test_aac(ending: str, container: str, tmp_path: Path) -> None:
+    av = pytest.importorskip("av")
+    sound, path = tones("abc", rate=16_000), tmp_path / f"x.{ending}"
+    with av.open(str(path), "w", format=container) as file:
+        stream = file.add_stream("aac", rate=16_000, layout="stereo")
+        frame = av.AudioFrame.from_ndarray(np.stack([sound, sound]), "fltp", "stereo")
+        frame.sample_rate = 16_000
+        file.mux([*stream.encode(frame), *stream.encode(None)])
+    assert Sound(path, "x").info() == AudioInfo(16_000, 2)
+    decoded = samples(path)
+    assert abs(len(decoded) - len(sound)) < 4096
+    size = 1 << (len(decoded) + len(sound)).bit_length()
+    both = np.fft.irfft(np.fft.rfft(decoded, size) * np.fft.rfft(sound, size).conj())
+    assert both.max() > 0.95 * np.linalg.norm(decoded) * np.linalg.norm(sound)
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(DataError, match=rf"x\.{ending}: cannot be decoded"):
+        Sound(path, f"x.{ending}").info()
+
+
 @pytest.mark.parametrize("ending", ["flac", "ogg", "mp3"])
 def test_frames_of_other_formats(ending: str, tmp_path: Path) -> None:
     """As of the WAV file, but for what a lossy format leaves out; a file of two channels and

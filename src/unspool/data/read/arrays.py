@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,13 +32,13 @@ class Arrays(Reader):
 
     name = "npy"
     shape = Shape.SERIES
-    suffixes = (".npy", ".npz")
+    suffixes: ClassVar[tuple[str, ...]] = (".npy", ".npz")
     title = "NumPy arrays"
     typed = binary = header = True
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
-        first = read_arrays(files[0])
+        first = self.stored(files[0])
         self.alone = len(files) > 1
         self.array = find_values(first, files[0], data.series)
         values, others = self._split(first, files[0])
@@ -59,6 +59,9 @@ class Arrays(Reader):
                 f"{shape[0]:,} series of {shape[1]:,} steps and {shape[2]:,} channels (if it is"
                 f" the other way round: np.swapaxes(x, 1, 2); images: {Setting(input='image')})"
             )
+
+    def stored(self, file: TextFile) -> dict[str, np.ndarray]:
+        return read_arrays(file)
 
     def _split(
         self, arrays: dict[str, np.ndarray], file: TextFile
@@ -108,7 +111,7 @@ class Arrays(Reader):
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
         """The line of a series is its number, from 1."""
-        values, others = self._split(read_arrays(file), file)
+        values, others = self._split(self.stored(file), file)
         columns: list[Sequence[Any]] = [values]
         columns += [elements(self._array(key, others, file), file) for key in self.keys]
         number = self.files.index(file)

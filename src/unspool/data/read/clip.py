@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from unspool.data.read.container import pyav
 from unspool.data.read.files import BLOCK, TextFile, unreadable
 from unspool.data.read.npy import array_shapes, described, elements
 from unspool.data.read.picture import (
@@ -149,7 +150,7 @@ class Clip:
     def _film(self) -> Iterator[Decoded]:
         """Frames of a film, turned upright, by PyAV."""
         assert self.path is not None
-        av = pyav(self.name)
+        av = pyav(self.name, "films", "a GIF or a folder of images needs none")
         try:
             file = open_regular(self.path)
         except (OSError, ValueError) as error:
@@ -177,20 +178,6 @@ class Clip:
                 raise
             except Exception as error:  # as above
                 raise undecoded(self.name, error) from None
-
-
-def pyav(name: str) -> Any:
-    try:
-        import av
-    except ImportError:
-        raise DataError(
-            "films need the package av",
-            where=name,
-            remedy="install it: pip install 'unspool[video]'; a GIF or a folder of images needs"
-            " none",
-        ) from None
-    av.logging.set_level(None)
-    return av
 
 
 def refuse_cut_gif(path: Path, name: str) -> None:

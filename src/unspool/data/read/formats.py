@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from unspool.config import DataConfig
+from unspool.data.read.arff import Arff
 from unspool.data.read.arrays import Arrays
 from unspool.data.read.arrow import Arrow, Parquet
 from unspool.data.read.chats import Chat
@@ -20,6 +21,7 @@ from unspool.data.read.inkml import InkMl
 from unspool.data.read.json_frames import JsonFrame
 from unspool.data.read.json_lines import JsonArray, JsonLines
 from unspool.data.read.markup import HtmlTable, MarkupText
+from unspool.data.read.matlab import MatlabArrays
 from unspool.data.read.media import MidiFiles, Pictures, Sounds, medium_of
 from unspool.data.read.pixels import Idx, Pixels
 from unspool.data.read.plain import FastText, Folder, Folders, Labelled, Lines, LongText, Parallel
@@ -27,6 +29,7 @@ from unspool.data.read.reader import FileHead, Match, Reader, Shape
 from unspool.data.read.rolls import Chorales, PianoRolls
 from unspool.data.read.sketch import Sketches
 from unspool.data.read.ts import Ts
+from unspool.data.read.tsf import Tsf
 from unspool.data.read.unipen import Unipen
 from unspool.errors import DataError, Option, choose
 
@@ -35,9 +38,9 @@ FORMATS: dict[str, type[Reader]] = {
     reader.name: reader
     for reader in (
         LongText, Lines, MarkupText, Folder, Folders, Parallel, Labelled, Csv, Tsv, JsonLines,
-        JsonArray, JsonFrame, Coco, Squad, Stories, Seg, FastText, Chat, Unipen, InkMl, Ts, Conll,
-        ConllU, HtmlTable, Excel, Parquet, Arrow, Arrays, Pixels, ClipArrays, Sketches, Idx,
-        Chorales, PianoRolls, Sounds, Pictures, Clips, MidiFiles,
+        JsonArray, JsonFrame, Coco, Squad, Stories, Seg, FastText, Chat, Unipen, InkMl, Ts, Arff,
+        Tsf, Conll, ConllU, HtmlTable, Excel, Parquet, Arrow, Arrays, MatlabArrays, Pixels,
+        ClipArrays, Sketches, Idx, Chorales, PianoRolls, Sounds, Pictures, Clips, MidiFiles,
     )
 }  # fmt: skip
 AUTO = "auto"

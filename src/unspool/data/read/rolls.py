@@ -9,9 +9,8 @@ JSON file is one list of pieces.
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +19,9 @@ import numpy as np
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
+from unspool.data.read.matlab import stored_matlab
 from unspool.data.read.media import MUSIC
+from unspool.data.read.music import KEYS
 from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Record, Shape
 from unspool.errors import DataError
 from unspool.io.files import parse_json, read_regular
@@ -88,9 +89,16 @@ class PianoRolls(Rolls):
     suffixes = (".mat",)
     title = "piano rolls of MATLAB"
 
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        """Music is asked for, or arrays have a column a key."""
+        if head.data.input == cls.medium.name:
+            return Match.CERTAIN
+        rolls = matlab_pieces(stored_matlab(head.file))
+        return Match.CERTAIN.when(rolls and all(held.raw.shape[1] == KEYS for held in rolls))
+
     def pieces(self, file: TextFile) -> list[Held]:
-        path = file.unpacked()
-        return matlab_pieces(path, file.name, path.stat().st_mtime_ns)
+        return matlab_pieces(stored_matlab(file))
 
 
 @lru_cache(1)
@@ -114,24 +122,9 @@ def json_pieces(path: Path, name: str, changed: int) -> list[Held]:
     return pieces
 
 
-@lru_cache(1)
-def matlab_pieces(path: Path, name: str, changed: int) -> list[Held]:
-    from scipy.io import loadmat
-
-    try:
-        stored = loadmat(io.BytesIO(read_regular(path, LARGEST)))
-    except (MemoryError, KeyboardInterrupt):
-        raise
-    except Exception as error:  # the parser raises whatever damage leads it to
-        raise DataError(
-            f"is not a MATLAB file that can be read ({type(error).__name__})",
-            where=name,
-            remedy="save it again, with -v7 and not -v7.3",
-        ) from None
+def matlab_pieces(stored: Mapping[str, np.ndarray]) -> list[Held]:
     pieces = []
     for key, array in stored.items():
-        if key.startswith("__") or not isinstance(array, np.ndarray):
-            continue
         cells = [array] if array.dtype != object else array.ravel().tolist()
         rolls = [cell for cell in cells if isinstance(cell, np.ndarray) and cell.ndim == 2]
         if len(rolls) == len(cells):

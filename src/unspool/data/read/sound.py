@@ -1,8 +1,8 @@
 """Sound: one recording of sound as a file has it, or as it is in memory; read in blocks of samples.
 
 A WAV file is parsed here (PCM of 8 to 32 bits, floats of 32 and 64); FLAC, Ogg and MP3 take the
-extra `audio`. Samples come out as float32 between -1 and 1, all channels mixed to one; `wav_of`
-writes them as a WAV file again.
+extra `audio`, AAC (`.m4a`), WMA and AMR the extra `video`. Samples come out as float32 between -1
+and 1, all channels mixed to one; `wav_of` writes them as a WAV file again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
+from unspool.data.read.container import SOUNDS as CONTAINED
+from unspool.data.read.container import ContainerSound
 from unspool.data.read.files import unreadable
 from unspool.errors import DataError, Option
 
 WAV = (".wav", ".wave")
 OTHERS = (".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au")  # by soundfile
-ENDINGS = (*WAV, *OTHERS)
+ENDINGS = (*WAV, *OTHERS, *CONTAINED)
 BLOCK = 1 << 18  # samples of a channel that are read at once
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 LEAST_RATE, LARGEST_RATE = 100, 1_000_000  # a header that says less is broken, or of no sound
@@ -315,20 +317,10 @@ def wav_of(sound: Sound) -> bytes:
 
 
 def decoder(path: Path, name: str) -> Any:
-    try:
-        import soundfile
-    except ImportError:
-        raise DataError(
-            f"{path.suffix.lower()} files need the package soundfile",
-            where=name,
-            remedy="pip install 'unspool[audio]', or save it as WAV",
-        ) from None
     with opened(path, name):
         pass  # what cannot be opened at all is said as of any other file
-    try:
-        file = soundfile.SoundFile(path)
-    except (RuntimeError, TypeError) as error:
-        raise _undecoded(name, error) from None
+    contained = path.suffix.lower() in CONTAINED
+    file = ContainerSound(path, name) if contained else sound_file(path, name)
     if not is_rate(file.samplerate):
         file.close()
         raise DataError(
@@ -338,6 +330,21 @@ def decoder(path: Path, name: str) -> Any:
             remedy="copy or record it again",
         )
     return file
+
+
+def sound_file(path: Path, name: str) -> Any:
+    try:
+        import soundfile
+    except ImportError:
+        raise DataError(
+            f"{path.suffix.lower()} files need the package soundfile",
+            where=name,
+            remedy="pip install 'unspool[audio]', or save it as WAV",
+        ) from None
+    try:
+        return soundfile.SoundFile(path)
+    except (RuntimeError, TypeError) as error:
+        raise _undecoded(name, error) from None
 
 
 def read_frames(file: Any, size: int, name: str) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from unspool.config import DataConfig
 from unspool.data.plan import Plan
 from unspool.data.read import Table
+from unspool.data.read.recording import Recording
 from unspool.data.read.steps import StepRows
 from unspool.errors import DataError, Option
 from unspool.tasks.inputs.series_plan import (
@@ -51,9 +52,12 @@ def plan_forecast(
 
 
 def is_timed(series: SeriesColumns) -> bool:
-    """Whether the steps of a table have times, and it holds nothing that could be a label."""
+    """Whether the steps have times, and nothing in the table could be a label."""
     reader = series.table.reader
-    return isinstance(reader, StepRows) and reader.layout.time is not None and series.label is None
+    if isinstance(reader, StepRows):
+        return reader.layout.time is not None and series.label is None
+    first = next(iter(series.series.sample), None)
+    return isinstance(first, Recording) and first.dated and series.label is None
 
 
 def not_read(series: SeriesColumns) -> list[str]:
