@@ -56,6 +56,22 @@ def test_two_files_in_one_word(tmp_path, two) -> None:
     assert first_pair(opened(f"{zipped},{tmp_path}/a.de")) == ("x", "ein Hund")
 
 
+def test_two_files_of_which_one_repeats_few_values_are_texts_and_labels(tmp_path) -> None:
+    texts = [f"a {'fine' if i % 2 else 'dull'} film, number {i}" for i in range(30)]
+    labels = ["pos" if i % 2 else "neg" for i in range(30)]
+    one = str(write(tmp_path / "texts.txt", texts))
+    other = str(write(tmp_path / "labels.txt", labels))
+    for path in (f"{one},{other}", f"{other},{one}"):
+        plan = opened(path)
+        assert "labels in labels.txt (--format parallel for pairs) -> classify" in plan.summary
+        assert first_pair(plan) == (texts[0], "neg")
+        assert first_pair(opened(path, format="parallel")) in ((texts[0], "neg"), ("neg", texts[0]))
+        assert opened(path, task="translate").task == "translate"
+    write(tmp_path / "labels.txt", labels[1:])
+    with pytest.raises(DataError, match=r"texts.txt:30: this line has no partner"):
+        list(opened(f"{one},{other}").rows())
+
+
 def test_a_comma_may_belong_to_a_name(tmp_path) -> None:
     for name in ("one,file.txt", "c,d.en", "e.de"):
         write(tmp_path / name, ["x"])
@@ -132,7 +148,7 @@ def test_other_files_hold_no_pairs(tmp_path, two) -> None:
         opened(tmp_path, task="translate")
     with pytest.raises(DataError, match="two files are pairs for translate, not data for classify"):
         opened(two, task="classify")
-    with pytest.raises(DataError, match="read as lines, not as csv"):
+    with pytest.raises(DataError, match="several files are tables with the same columns, or"):
         opened(two, format="csv")
     with pytest.raises(DataError, match=r"a\.xx: no such file. Did you mean .*a\.(en|de)\?"):
         opened(two.replace("a.de", "a.xx"))

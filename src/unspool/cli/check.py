@@ -13,13 +13,14 @@ from unspool.cli.options import (
     NONE,
     AsJson,
     Chosen,
-    Data,
+    Files,
     Set,
     Task,
     Test,
     Valid,
     assignments,
     collecting,
+    one_path,
 )
 
 Group = Annotated[
@@ -63,7 +64,7 @@ Repair = Annotated[
 
 @collecting(reading=reading_options(without=("folds", "group")))
 def check(
-    data: Data,
+    data: Files,
     task: Task = None,
     set_: Set = None,
     valid: Valid = None,
@@ -105,7 +106,7 @@ def check(
         raise ConfigError("there is no such folder", where=html.parent, remedy="make it first")
     with show.reading() as progress:
         report = check_data(
-            data,
+            one_path(data),
             task=task,
             valid=valid,
             test=test,

@@ -9,7 +9,16 @@ from typer import Option
 
 from unspool.cli import show
 from unspool.cli.option_groups import LEARNT, decoding_options, reading_options
-from unspool.cli.options import NONE, AsJson, Chosen, Data, Run, collecting, task_options
+from unspool.cli.options import (
+    NONE,
+    AsJson,
+    Chosen,
+    Files,
+    Run,
+    collecting,
+    one_path,
+    task_options,
+)
 
 Pictures = Annotated[
     Path | None,
@@ -28,7 +37,7 @@ Pictures = Annotated[
 )
 def evaluate(
     run: Run,
-    data: Data,
+    data: Files,
     reading: Chosen = NONE,
     decoding: Chosen = NONE,
     pictures: Pictures = None,
@@ -62,7 +71,7 @@ def evaluate(
     options = task_options(loaded, decoding)
     with show.reading() as progress:
         report = loaded.evaluate(
-            data, options=options, note=show.note, progress=progress, **reading
+            one_path(data), options=options, note=show.note, progress=progress, **reading
         )
     show.result(report, as_json=as_json)
     album.add(report_pictures(report.to_json()))

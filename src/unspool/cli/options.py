@@ -107,7 +107,8 @@ def broken(name: str, error: Exception) -> Exception:
 DATA_HELP = (
     "A table: CSV, TSV, JSON, JSON lines, Parquet, Arrow or Excel; `label text` or fastText lines,"
     " one document a line, or one long text; CoNLL columns, CoNLL-U or JSON lines of tagged words;"
-    " any of them as .gz, .bz2, .xz or .zip; two files of pairs as train.en,train.de; a folder of"
+    " any of them as .gz, .bz2, .xz or .zip; two files of pairs, or of texts and labels, as"
+    " train.en,train.de; several tables with the same columns as a.csv,b.csv; a folder of"
     " LABEL.txt files, or of a folder for each label; series as tables of numbers, .ts, .npy or"
     " .npz files, or a folder of such recordings; sound as a folder of .wav files (.flac, .ogg and"
     " .mp3 with the extra `audio`), or a table with a column of their names; strokes of a pen as"
@@ -116,6 +117,14 @@ DATA_HELP = (
 )
 
 Data = Annotated[str, Argument(metavar="DATA", help=DATA_HELP)]
+Files = Annotated[list[str], Argument(metavar="DATA...", help=DATA_HELP)]
+
+
+def one_path(files: list[str] | None) -> str | None:
+    """Several files as one path, a.csv,b.csv."""
+    return ",".join(files) if files else None
+
+
 Run = Annotated[Path, Argument(metavar="RUN", help="The folder of a trained run.")]
 Task = Annotated[
     str | None,

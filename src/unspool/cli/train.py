@@ -23,6 +23,7 @@ from unspool.cli.options import (
     Valid,
     assignments,
     collecting,
+    one_path,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 @collecting(reading=READING)
 def train(
     data: Annotated[
-        str | None, Argument(metavar="DATA", help=DATA_HELP + " Not needed with --resume.")
+        list[str] | None,
+        Argument(metavar="DATA...", help=DATA_HELP + " Not needed with --resume."),
     ] = None,
     task: Task = None,
     model: Model = None,
@@ -112,6 +114,8 @@ def train(
       unspool train book.txt --task generate --model lstm --out runs/book
       unspool train eng.train --valid eng.testa
       unspool train train.conllu --label xpos
+      unspool train 2023.csv 2024.csv
+      unspool train texts.txt,labels.txt
       unspool train train.en,train.de --valid val.en,val.de --model transformer
       unspool train --resume --out runs/book
       unspool train corpus.txt --task pretrain --out runs/corpus
@@ -126,7 +130,7 @@ def train(
 
     with show.reading() as progress:
         run = run_training(
-            data,
+            one_path(data),
             task=task,
             model=model,
             valid=valid,

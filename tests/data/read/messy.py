@@ -274,6 +274,9 @@ CASES = [
           [("bad", "neg"), ("good", "pos")], 3, "label = file name"),
     Messy("by-folder", folder({"pos/1.txt": "good\nfine\n", "pos/2.txt": "great", "neg/1.txt":
           "bad\n"}), "classify", [("bad", "neg"), ("good\nfine", "pos")], 3, "label = folder"),
+    Messy("other-files", folder({"pos/1.txt": "good", "pos/2.pdf": "x", "neg/1.txt": "bad",
+          "neg/3.docx": "x", "README.md": "x", ".git/a": "x"}), "classify", [("bad", "neg"),
+          ("good", "pos")], 2, r"2 other files not read \(3.docx, 2.pdf\)"),
     Messy("imdb", folder({"pos/0_9.txt": "good", "neg/0_3.txt": "bad", "unsup/0_0.txt": "what"}),
           "classify", [("bad", "neg"), ("good", "pos")], 2, "1 unlabelled files left out"),
     Messy("imdb-whole", folder({f"{part}/{y}/1.txt": "x" for part in ("train", "test") for y in

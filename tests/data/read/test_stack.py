@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,37 @@ def test_two_columns_of_parts_are_refused(tmp_path) -> None:
         DataError, match=r"'is_valid' and 'is_test' declare parts, and only one can"
     ):
         parts_of(path)
+
+
+def test_several_tables_are_joined_row_by_row(tmp_path) -> None:
+    write(tmp_path, {f"{name}.csv": TRAIN for name in "abc"} | {"d.csv": TEST.upper()})
+    plan = open_plan(f"{tmp_path}/a.csv,{tmp_path}/b.csv,{tmp_path}/c.csv", DataConfig())
+    assert plan.summary.endswith(
+        "a.csv and 2 more: CSV, text in column 'text', label in 'label' -> classify"
+    )
+    rows = list(plan.rows())
+    assert [row.values for row in rows] == [("good film", "pos"), ("bad film", "neg")] * 3
+    assert plan.table.where(rows[-1].line, file=rows[-1].file) == f"{tmp_path}/c.csv:3"
+    with pytest.raises(DataError, match=r"d.csv: has no column 'text', and .*a.csv is CSV of text"):
+        open_plan(f"{tmp_path}/a.csv,{tmp_path}/d.csv", DataConfig())
+    with pytest.raises(DataError, match="several files are tables with the same columns, or two"):
+        open_plan(f"{tmp_path}/a.csv,{tmp_path}/b.csv,{tmp_path}/c.csv", DataConfig(format="lines"))
+    with pytest.raises(DataError, match="one of several files must be a file"):
+        open_plan(f"{tmp_path}/a.csv,{tmp_path}", DataConfig())
+
+
+@pytest.mark.parametrize("kind", ["txt", "wav", "csv"])
+def test_a_folder_that_cannot_be_read_is_named(kind, tmp_path, monkeypatch) -> None:
+    """As root every folder can be read, so the system's refusal is simulated."""
+    write(tmp_path, {f"{label}/{i}.{kind}": "1,2\n3,4\n" for label in "ab" for i in range(3)})
+    for name in ("listdir", "scandir"):
+        original = getattr(os, name)
+
+        def refusing(path, original=original):
+            if Path(path) == tmp_path / "a":
+                raise PermissionError(13, "Permission denied", str(path))
+            return original(path)
+
+        monkeypatch.setattr(os, name, refusing)
+    with pytest.raises(DataError, match=r"/a: cannot be read: permission denied\. Check"):
+        open_plan(tmp_path, DataConfig())

@@ -20,7 +20,7 @@ from unspool.config import DataConfig
 from unspool.data.read.arrays import LENGTHS, OFFSETS
 from unspool.data.read.clip import ARRAYS, ENDINGS, FILMS, Clip, ClipFile, is_frame
 from unspool.data.read.columns import plain
-from unspool.data.read.files import Report, TextFile, readable_name
+from unspool.data.read.files import Report, TextFile, readable_name, visible_below
 from unspool.data.read.media import LIST_SUFFIXES, VIDEO, MediaFiles, MediaListing, listed_tables
 from unspool.data.read.npy import ArrayShape, array_shapes, elements, read_array
 from unspool.data.read.pixels import MediaArrays, refuse_size
@@ -149,9 +149,7 @@ def find_clips(path: str, data: DataConfig) -> MediaListing | None:
     if any(map(is_frame, place.iterdir())):
         return MediaListing([ClipFile(place, path, data.encoding)], VIDEO)
     clips: dict[Path, None] = {}
-    for item in sorted(place.rglob("*")):
-        if any(part.startswith(".") for part in item.relative_to(place).parts):
-            continue
+    for item in visible_below(place):
         if item.name.lower().endswith((*FILMS, ".gif", *ARRAYS)) and item.is_file():
             clips[item] = None
         elif item.parent != place and is_frame(item):

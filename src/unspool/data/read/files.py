@@ -233,7 +233,8 @@ class TextFile:
 
 
 def sides(path: str) -> list[str]:
-    """`train.en,train.de` as two paths; a file with a comma in its name is one."""
+    """`train.en,train.de` as two paths, or as many as there are; a file with a comma in its name is
+    one."""
     left, comma, right = path.partition(",")
     if not comma or "\0" in path or Path(path).exists():
         return [path]
@@ -241,6 +242,8 @@ def sides(path: str) -> list[str]:
     for i in places:  # a comma may also belong to the name of one of the two
         if Path(path[:i]).exists() and Path(path[i + 1 :]).exists():
             return [path[:i], path[i + 1 :]]
+    if all(map(os.path.exists, path.split(","))):
+        return path.split(",")
     return [left, right] if left and right else [path]
 
 
@@ -258,10 +261,31 @@ def find_files(path: str, *, encoding: str) -> list[TextFile]:
                 with open(place, "rb") as pipe:
                     return [TextFile(_spool(pipe), path, encoding)]
             return [TextFile(place, path, encoding)]
-        names = sorted(os.listdir(place))
     except (OSError, ValueError) as error:
         raise unreadable(place, path, error) from None
-    return texts_in(place, names, encoding)
+    return texts_in(place, names_in(place), encoding)
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names in a folder, sorted; a DataError where it cannot be read."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError as error:
+        raise unreadable(folder, str(folder), error) from None
+
+
+def visible_below(place: Path) -> list[Path]:
+    """Files and folders below a folder, sorted, without hidden ones; a DataError where one of the
+    folders cannot be read, which would be left out without a word."""
+
+    def refuse(error: OSError) -> None:
+        raise unreadable(Path(error.filename), str(error.filename), error) from None
+
+    paths = []
+    for parent, folders, names in os.walk(place, onerror=refuse):
+        folders[:] = [name for name in folders if name[0] != "."]
+        paths += [Path(parent, name) for name in (*folders, *names) if name[0] != "."]
+    return sorted(paths)
 
 
 def texts_in(place: Path, names: Sequence[str], encoding: str) -> list[TextFile]:
@@ -275,16 +299,13 @@ def texts_in(place: Path, names: Sequence[str], encoding: str) -> list[TextFile]
         ]
 
     folders = [place / name for name in names if (place / name).is_dir() and name[0] != "."]
-    try:
-        inside = [file for folder in folders for file in texts(folder, sorted(os.listdir(folder)))]
-    except OSError as error:
-        raise unreadable(place, str(place), error) from None
+    inside = [file for folder in folders for file in texts(folder, names_in(folder))]
     files = texts(place, names)
     if len({file.path.parent for file in inside}) > 1:
         return inside  # beside them there may be a README.txt
     if files:
         return files
-    parts = [folder for folder in folders if any(path.is_dir() for path in folder.iterdir())]
+    parts = [f for f in folders if any((f / name).is_dir() for name in names_in(f))]
     if len(parts) > 1:
         raise DataError(
             f"holds folders of folders ({', '.join(part.name for part in parts)})",
@@ -298,7 +319,7 @@ def texts_in(place: Path, names: Sequence[str], encoding: str) -> list[TextFile]
 
 def no_texts(place: Path) -> DataError:
     """The error of a folder in which nothing can be read: what is there, and what to do."""
-    paths = (path for path in sorted(place.rglob("*")) if path.is_file() and path.name[0] != ".")
+    paths = (path for path in visible_below(place) if path.is_file())
     files = list(islice(paths, LOOKED_AT))
     common = Counter(own.suffix.lower() for own in files).most_common(1)
     ending, count = common[0] if common else ("", 0)
@@ -335,10 +356,9 @@ RECORDED = (
 def recordings_in(place: Path, encoding: str) -> list[TextFile]:
     """The tables or arrays below a folder, all with one ending: the most frequent."""
     by_suffix: dict[str, list[Path]] = {}
-    for path in sorted(place.rglob("*")):
-        hidden = any(part.startswith(".") for part in path.relative_to(place).parts)
+    for path in visible_below(place):
         ending = next((suffix for suffix in RECORDED if path.name.endswith(suffix)), None)
-        if ending is not None and not hidden and path.is_file():
+        if ending is not None and path.is_file():
             by_suffix.setdefault(ending, []).append(path)
     most = max(by_suffix.values(), key=len, default=[])
     return [TextFile(path, readable_name(path), encoding) for path in most]

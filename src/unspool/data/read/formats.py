@@ -24,7 +24,16 @@ from unspool.data.read.markup import HtmlTable, MarkupText
 from unspool.data.read.matlab import MatlabArrays
 from unspool.data.read.media import MidiFiles, Pictures, Sounds, medium_of
 from unspool.data.read.pixels import Idx, Pixels
-from unspool.data.read.plain import FastText, Folder, Folders, Labelled, Lines, LongText, Parallel
+from unspool.data.read.plain import (
+    FastText,
+    Folder,
+    Folders,
+    Labelled,
+    LabelledLines,
+    Lines,
+    LongText,
+    Parallel,
+)
 from unspool.data.read.reader import FileHead, Match, Reader, Shape
 from unspool.data.read.rolls import Chorales, PianoRolls
 from unspool.data.read.sketch import Sketches
@@ -37,10 +46,10 @@ from unspool.errors import DataError, Option, choose
 FORMATS: dict[str, type[Reader]] = {
     reader.name: reader
     for reader in (
-        LongText, Lines, MarkupText, Folder, Folders, Parallel, Labelled, Csv, Tsv, JsonLines,
-        JsonArray, JsonFrame, Coco, Squad, Stories, Seg, FastText, Chat, Unipen, InkMl, Ts, Arff,
-        Tsf, Conll, ConllU, HtmlTable, Excel, Parquet, Arrow, Arrays, MatlabArrays, Pixels,
-        ClipArrays, Sketches, Idx, Chorales, PianoRolls, Sounds, Pictures, Clips, MidiFiles,
+        LongText, Lines, MarkupText, Folder, Folders, Parallel, LabelledLines, Labelled, Csv, Tsv,
+        JsonLines, JsonArray, JsonFrame, Coco, Squad, Stories, Seg, FastText, Chat, Unipen, InkMl,
+        Ts, Arff, Tsf, Conll, ConllU, HtmlTable, Excel, Parquet, Arrow, Arrays, MatlabArrays,
+        Pixels, ClipArrays, Sketches, Idx, Chorales, PianoRolls, Sounds, Pictures, Clips, MidiFiles,
     )
 }  # fmt: skip
 AUTO = "auto"

@@ -22,7 +22,14 @@ from unspool.config import DataConfig
 from unspool.data.read.clip import FILMS, Clip
 from unspool.data.read.columns import CAPTION_NAMES
 from unspool.data.read.content import content_name
-from unspool.data.read.files import PARTS, Report, TextFile, path_columns, readable_name
+from unspool.data.read.files import (
+    PARTS,
+    Report,
+    TextFile,
+    path_columns,
+    readable_name,
+    visible_below,
+)
 from unspool.data.read.music import ENDINGS as MIDIS
 from unspool.data.read.music import Midi
 from unspool.data.read.picture import ENDINGS as PICTURES
@@ -224,11 +231,7 @@ def find_media(path: str, data: DataConfig) -> MediaListing | None:
         return MediaListing([TextFile(place, path, data.encoding)], alone)
     if not place.is_dir():
         return None
-    visible = [
-        path
-        for path in sorted(place.rglob("*"))
-        if not any(part.startswith(".") for part in path.relative_to(place).parts)
-    ]
+    visible = visible_below(place)
     by_medium = {
         medium: [path for path in visible if medium.named(path.name)] for medium in candidates
     }

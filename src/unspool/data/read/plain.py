@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.config import DataConfig
+from unspool.data.profile import label_like
 from unspool.data.read.columns import plain
 from unspool.data.read.files import Report, TextFile, stem
 from unspool.data.read.reader import (
@@ -234,12 +235,11 @@ class Folders(Folder):
         yield 1, ("".join(file.blocks(report)).strip(), self.label(file))
 
 
-class Parallel(Lines):
+class Parallel(Reader):
     """Both files must have as many lines."""
 
     name = "parallel"
     shape = Shape.PAIRS
-    editable = False
     title = "pairs of lines"
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
@@ -248,7 +248,8 @@ class Parallel(Lines):
 
     def rows(self, numbers: Sequence[int], report: Report = None) -> Iterator[Row]:
         if len(numbers) == 1:
-            yield from self.read(self.files[numbers[0]], [0], report)
+            for line, content in enumerate(self.files[numbers[0]].lines(report), start=1):
+                yield Row((content.strip(),), line)
             return
         both = zip_longest(self.files[0].lines(report), self.files[1].lines())
         for line, pair in enumerate(both, start=1):
@@ -263,5 +264,28 @@ class Parallel(Lines):
             f"this line has no partner: {self.files[0].name} has {sizes[0]:,} lines and"
             f" {self.files[1].name} {sizes[1]:,}",
             where=f"{longer.name}:{line}",
-            remedy="give files in which line n of one is the translation of line n of the other",
+            remedy="give files in which line n of one belongs to line n of the other",
         )
+
+
+class LabelledLines(Parallel):
+    """Two files, of which one repeats few values: the labels of the lines of the other."""
+
+    name = "labelled_lines"
+    shape = Shape.TEXTS
+    title = "lines of texts and of their labels"
+    header = True
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        labels = label_file(files)
+        names = ["label" if i == labels else "text" for i in (0, 1)]
+        self.columns = [c._replace(name=name) for c, name in zip(self.columns, names)]
+        self.remark = f"labels in {files[labels].path.name} ({Option(format='parallel')} for pairs)"
+
+
+def label_file(files: Sequence[TextFile]) -> int:
+    """Index of the file that repeats few values while the other does not; -1: neither does."""
+    heads = [file.head(SAMPLE) for file in files]
+    labels = [label_like(lines) and len(set(lines)) > 1 for lines in heads]
+    return labels.index(True) if sum(labels) == 1 else -1

@@ -8,7 +8,6 @@ train/pos/1.txt, test/pos/1.txt            a folder a part
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unspool.config import DataConfig
-from unspool.data.read.files import PARTS, Report, TextFile, stem, unreadable
+from unspool.data.read.files import PARTS, Report, TextFile, names_in, stem
 from unspool.data.read.media import USUAL
 from unspool.data.read.reader import Column, Reader, Row, rescaled
 from unspool.errors import DataError, Option
@@ -150,10 +149,7 @@ def declared_parts(folder: Path) -> dict[Path, str]:
 
 def visible(folder: Path) -> list[Path]:
     """What a folder holds, without what every folder may hold beside data."""
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError as error:
-        raise unreadable(folder, str(folder), error) from None
+    names = names_in(folder)
     return [folder / name for name in names if name[0] != "." and not USUAL.fullmatch(name)]
 
 

@@ -31,12 +31,13 @@ from unspool.data.read.files import (
     no_texts,
     sides,
     stem,
+    visible_below,
 )
 from unspool.data.read.formats import AUTO, FORMATS, guess_format
 from unspool.data.read.json_lines import no_field
-from unspool.data.read.media import Medium, find_media
-from unspool.data.read.plain import LongText
-from unspool.data.read.reader import Column, Reader, Row, Shape
+from unspool.data.read.media import Medium, find_media, left_out
+from unspool.data.read.plain import LongText, label_file
+from unspool.data.read.reader import Column, FileHead, Reader, Row, Shape
 from unspool.data.read.stack import declared_parts, stack_tables
 from unspool.errors import DataError, Option, choose, nearest
 
@@ -238,7 +239,7 @@ def _hash(files: Sequence[TextFile]) -> str:
 
 
 def open_table(path: str, data: DataConfig) -> Table:
-    """Look at a file, two parallel files `a,b`, a folder of NAME.txt files, or stdin (`-`).
+    """Look at a file, several files `a,b`, a folder of NAME.txt files, or stdin (`-`).
 
     The format, the header and the names of the columns are inferred; `data` overrides.
     """
@@ -246,7 +247,7 @@ def open_table(path: str, data: DataConfig) -> Table:
         choose("format", data.format, [AUTO, *FORMATS])
     both = sides(path)
     if len(both) > 1:
-        return _open_parallel(path, both, data)
+        return _open_several(path, both, data)
     media = find_clips(path, data) if data.input == "video" else find_media(path, data)
     if media is None and Path(path).is_dir() and (parts := declared_parts(Path(path))):
         tables = [open_table(str(place), data) for place in parts]
@@ -271,8 +272,10 @@ def open_table(path: str, data: DataConfig) -> Table:
         )
     name = files[0].name if len(files) == 1 else path
     reader = reader_type(files, data)
-    if media is not None and media.remark:
-        reader.remark = ", ".join(filter(None, (reader.remark, media.remark)))
+    unread = media.remark if media is not None else ""
+    if media is None and Path(path).is_dir():
+        unread = left_out(visible_below(Path(path)), [file.path for file in files])
+    reader.remark = ", ".join(filter(None, (reader.remark, unread)))
     by_file = Path(path).is_dir() and media is None
     by_file = by_file and reader.shape not in (Shape.FOLDER, Shape.SERIES, Shape.DRAWINGS)
     if by_file and not any(column.profile.is_numbers for column in reader.columns):
@@ -280,19 +283,35 @@ def open_table(path: str, data: DataConfig) -> Table:
     return Table(path, name, files, certain, data, reader, in_folder=media is not None)
 
 
-def _open_parallel(path: str, paths: Sequence[str], data: DataConfig) -> Table:
-    if data.format not in (AUTO, "lines", "parallel"):
-        raise DataError(
-            f"two files of pairs are read as lines, not as {data.format}",
-            where=path,
-            remedy=("name one file, or leave out ", Option("format")),
-        )
+def _open_several(path: str, paths: Sequence[str], data: DataConfig) -> Table:
+    """Tables one below the other, or two files line by line."""
     files = []
     for name in paths:
         side = find_files(name, encoding=data.encoding)
         if len(side) > 1 or name == STDIN:
             raise DataError(
-                "a side of pairs must be a file", where=name, remedy="name two files: a.en,a.de"
+                "one of several files must be a file",
+                where=name,
+                remedy="name files: tables a.csv,b.csv, or pairs of lines a.en,a.de",
             )
         files += side
-    return Table(path, path, files, True, data, FORMATS["parallel"](files, data))
+    if data.format not in ("lines", "parallel"):
+        tables = [open_table(file.name, data) for file in files if is_table(file, data)]
+        if len(tables) == len(files) and min(len(table.columns) for table in tables) > 1:
+            return stack_tables(path, tables)
+    if len(files) > 2 or data.format not in (AUTO, "lines", "parallel", "labelled_lines"):
+        raise DataError(
+            "several files are tables with the same columns, or two files of pairs, line by line",
+            where=path,
+            remedy=("name one file, or leave out ", Option("format")),
+        )
+    labelled = data.format == AUTO and label_file(files) >= 0
+    reader = FORMATS["labelled_lines" if labelled else "parallel"]
+    return Table(path, path, files, True, data, reader(files, data))
+
+
+def is_table(file: TextFile, data: DataConfig) -> bool:
+    """Whether a file is a table by its name or the settings, rather than by its lines."""
+    head, format = FileHead(file, data), FORMATS.get(data.format)
+    readers = FORMATS.values() if format is None else [format]
+    return any(r.shape == Shape.TABLE and (format or r.is_named(head)) for r in readers)

@@ -49,6 +49,8 @@ def plan_sources(table: Table, data: DataConfig, *, task: str = "translate") -> 
 def plan_pairs(
     table: Table, data: DataConfig, *, named: bool, task: str = "translate"
 ) -> Plan | None:
+    if named and table.shape == Shape.TEXTS and len(table.files) == 2:  # texts and their labels
+        table = table.reread("parallel")
     if table.shape == Shape.PAIRS:
         columns = dict(zip(("source", "target"), table.columns))
         return Plan(task, table, columns, FIT, f"{table.summary} -> {task}")
