@@ -288,4 +288,4 @@ def label_file(files: Sequence[TextFile]) -> int:
     """Index of the file that repeats few values while the other does not; -1: neither does."""
     heads = [file.head(SAMPLE) for file in files]
     labels = [label_like(lines) and len(set(lines)) > 1 for lines in heads]
-    return labels.index(True) if sum(labels) == 1 else -1
+    return labels.index(True) if sum(labels) == 1 and all(heads) else -1
