@@ -21,6 +21,19 @@ class DataConfig(Section):
         "file format, such as csv or jsonl; auto: detected from the name and the first lines",
     )
     encoding: str = setting("utf-8", "character encoding of the data files")
+    read_memory: int = setting(
+        512,
+        "megabytes that a file may take in memory when it is decoded; 64 times its size on disk if"
+        " that is more",
+        ge=1,
+        le=1_000_000,
+    )
+    read_seconds: float = setting(
+        10.0,
+        "seconds of processor time that reading may take, beyond 5 s for each megabyte on disk",
+        ge=0.1,
+        le=1e6,
+    )
     text: str | None = setting(None, "column (name, or number from 1) that holds the text")
     text_pair: str | None = setting(
         None,

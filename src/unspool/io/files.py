@@ -46,6 +46,15 @@ def _open(path: str, flags: int) -> int:
     return descriptor
 
 
+def open_pipe(path: Path) -> BinaryIO:
+    """`open`, with an OSError for devices but for a terminal: they never end."""
+    file = open(path, "rb")  # noqa: SIM115  waits for the other end
+    if not stat.S_ISFIFO(os.fstat(file.fileno()).st_mode) and not file.isatty():
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file but a device", path)
+    return file
+
+
 def check_regular(path: Path) -> None:
     """For libraries that open a file by themselves."""
     open_regular(path).close()

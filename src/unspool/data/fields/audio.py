@@ -16,14 +16,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unspool.data.fields.audio_frames import FrameMaker, FrameState, Framing, frames
+from unspool.data.fields.audio_frames import (
+    FrameMaker,
+    FrameState,
+    Framing,
+    frames,
+    resampling_size,
+)
 from unspool.data.fields.series_examiner import AudioExaminer
 from unspool.data.fields.series_values import FittedChannels, Moments, Scaler, Series, blocks
 from unspool.data.fields.source import SeriesWriter, StoredSize, VectorSource
 from unspool.data.fields.tokens import Display
 from unspool.data.read import Column
+from unspool.data.read.budget import Allowance
 from unspool.data.read.recording import Recording, numbers
-from unspool.data.read.sound import AudioInfo, Sound, as_sound, is_sound, wav_of
+from unspool.data.read.sound import BLOCK, AudioInfo, Sound, as_sound, is_sound, wav_of
 from unspool.data.store.vectors import VectorColumn
 from unspool.errors import DataError, Setting
 from unspool.io.files import stored_state, write_json
@@ -98,7 +105,10 @@ class AudioSource(VectorSource):
         if isinstance(raw, Recording):
             return raw
         sound = as_sound(raw, where)
-        x = frames(sound.blocks(), sound.info().rate, self.framing)
+        rate, wanted = sound.info().rate, self.framing.rate
+        with Allowance(sound.name, sound.size).spending() as allowed:
+            allowed.fits(resampling_size(rate, wanted, BLOCK), f"{rate:,} Hz to {wanted:,} Hz")
+            x = frames(sound.blocks(), rate, self.framing)
         return Recording(x, tuple(self.framing.names), name=sound.name)
 
     def storage_key(self) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ SHARE = 0.945  # of the lower Nyquist frequency that passes
 BETA = 9.0  # of the Kaiser window: about 90 dB
 FLOOR = 1e-10  # power of a band, at least
 CHUNK_FRAMES = 4096  # computed together
+TAP_BYTES, SAMPLE_BYTES = 160, 24  # in memory, of a filter while it is made and of its output
 
 Features = Literal["logmel", "mfcc"]
 
@@ -127,7 +128,14 @@ class Ratio(NamedTuple):
     delay: int
 
 
-@cache
+def resampling_size(rate: int, wanted: int, block: int) -> int:
+    """Bytes in memory to resample blocks of samples, at most: the filter, and what comes out."""
+    factor = math.gcd(rate, wanted)
+    taps = 2 * ZEROS / SHARE * max(rate, wanted) / factor if rate != wanted else 0
+    return int(TAP_BYTES * taps + SAMPLE_BYTES * block * wanted / rate)
+
+
+@lru_cache(4)
 def ratio_of(rate: int, wanted: int) -> Ratio:
     """y_n = Σ_k x_k g(n · down / up - k), g(t) = c sinc(c t) kaiser(t c / ZEROS),
     c = SHARE · min(1, up / down): what lies above the lower of both Nyquist frequencies is gone."""

@@ -8,6 +8,7 @@ x (M, C), lengths (N,), y (N,)  ragged series, one after the other; also with of
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ import numpy as np
 from unspool.config import DataConfig
 from unspool.data.read.columns import LABEL_NAMES, plain
 from unspool.data.read.files import Report, TextFile, path_columns
-from unspool.data.read.npy import damaged, described
+from unspool.data.read.npy import array_shapes, damaged, described
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.data.read.recording import NUMERIC, Recording, refuse_infinite
 from unspool.errors import DataError, Setting
@@ -25,6 +26,7 @@ from unspool.errors import DataError, Setting
 LENGTHS, OFFSETS = ("lengths", "length", "sizes"), ("offsets", "indptr")
 VALUES = ("x", "series", "values", "data", "features", "signals")
 LABELS = (*LABEL_NAMES, "targets", "y_train")
+ROW_BYTES = 300  # in memory, of a series without steps
 
 
 class Arrays(Reader):
@@ -140,6 +142,7 @@ def find_lengths(others: dict[str, np.ndarray], x: np.ndarray, file: TextFile) -
             remedy="save them so",
         )
     lengths = lengths.astype(np.int64)
+    file.allowance().hold(ROW_BYTES * len(lengths), f"{len(lengths):,} series")
     if (lengths < 0).any() or int(lengths.sum()) != len(x):
         negative = " and one is negative" if (lengths < 0).any() else ""
         raise DataError(
@@ -168,6 +171,7 @@ def as_steps(row: np.ndarray, where: str) -> Recording:
 
 def read_arrays(file: TextFile) -> dict[str, np.ndarray]:
     """Read all arrays by name; the only one of a .npy file is x."""
+    hold_arrays(file)
     try:
         with warnings.catch_warnings():  # about headers of Python 2
             warnings.simplefilter("ignore")
@@ -189,6 +193,17 @@ def read_arrays(file: TextFile) -> dict[str, np.ndarray]:
                 remedy="save numbers: ragged series as x (all steps, channels) and lengths",
             ) from None
         raise damaged(file) from None
+
+
+def hold_arrays(file: TextFile) -> None:
+    """Declare all arrays by their headers, before any is read: themselves, and as float32; a row
+    is an array of its own."""
+    allowed = file.allowance()
+    for name, array in array_shapes(file).items():
+        rows = array.shape[0] if array.shape else 1
+        count = math.prod(array.shape)
+        size = count * (array.dtype.itemsize + 4) + ROW_BYTES * rows * (len(array.shape) > 1)
+        allowed.hold(size, f"{name!r} of shape {array.shape}")
 
 
 def find_values(arrays: dict[str, np.ndarray], file: TextFile, requested: str | None) -> str:

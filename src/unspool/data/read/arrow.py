@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
 
 from unspool.config import DataConfig
+from unspool.data.read.budget import Allowance
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import Column, Reader, Row, Shape, sampled
 from unspool.errors import DataError
 
-BATCH = 4096  # rows in memory at once
+BATCH = 256  # rows in memory at once, at most
+LOOKED_AT = 64 << 20  # bytes after which no more rows are looked at
+THRIFT_I32 = b"\x15"  # the first field of a structure, an int32
+FILE_MAGIC = 8  # bytes before the stream that an Arrow file holds
+DICTIONARY_BATCH = 2  # type of a message
 
 
 class Parquet(Reader):
@@ -28,8 +35,7 @@ class Parquet(Reader):
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
         self.names = self.read_names(files[0])
-        rows = self.read(files[0], range(len(self.names)), None)
-        self.columns = sampled(self.names, (row.values for row in rows))
+        self.columns = sampled(self.names, self._first(files[0]))
         if not self.columns or not self.columns[0].sample:
             raise DataError(
                 "the table has no rows", where=files[0].name, remedy="name a file with rows"
@@ -37,23 +43,42 @@ class Parquet(Reader):
         for column in self.columns:
             refuse_sound(column, files[0].name)
 
+    def _first(self, file: TextFile) -> Iterator[tuple[Any, ...]]:
+        """The rows to look at: fewer where they are long."""
+        total = 0
+        for rows, size in self._batches(file, range(len(self.names))):
+            yield from (row.values for row in rows)
+            total += size
+            if total > LOOKED_AT:
+                return
+
     def read_names(self, file: TextFile) -> list[str]:
         with opened(file) as arrow:
             return list(arrow.parquet.read_schema(file.unpacked()).names)
 
     def batches(self, file: TextFile, names: list[str]) -> Iterator[Any]:
-        with opened(file) as arrow, arrow.parquet.ParquetFile(file.unpacked()) as content:
-            yield from content.iter_batches(BATCH, columns=names)
+        with opened(file) as arrow:
+            path, allowed = file.unpacked(), file.allowance()
+            with arrow.parquet.ParquetFile(path) as content:
+                longest = hold_groups(content.metadata, path, allowed)
+                rows = min(BATCH, max(1, allowed.memory // max(1, 8 * longest)))
+                yield from content.iter_batches(rows, columns=names)
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
+        return (row for rows, _ in self._batches(file, numbers) for row in rows)
+
+    def _batches(
+        self, file: TextFile, numbers: Sequence[int]
+    ) -> Iterator[tuple[Iterator[Row], int]]:
+        """The rows of each batch, and their bytes."""
         names = [self.names[i] for i in numbers]
-        lines = count(1)
+        lines, allowed = count(1), file.allowance()
         with opened(file):
             for batch in self.batches(file, list(dict.fromkeys(names))):
                 batch.validate(full=True)  # offsets of a damaged one would lead outside of the file
-                columns = [map(plain, batch.column(name).to_pylist()) for name in names]
-                for values in zip(*columns):
-                    yield Row(values, next(lines))
+                allowed.fits(2 * batch.nbytes, "a batch of rows")
+                columns = [values_of(batch.column(name)) for name in names]
+                yield (Row(values, next(lines)) for values in zip(*columns)), batch.nbytes
 
 
 class Arrow(Parquet):
@@ -68,6 +93,7 @@ class Arrow(Parquet):
 
     def batches(self, file: TextFile, names: list[str]) -> Iterator[Any]:
         with opened(file) as arrow, arrow.memory_map(str(file.unpacked())) as source:
+            hold_batches(arrow, source, file.allowance())
             content = stream(arrow, source)
             if hasattr(content, "num_record_batches"):
                 batches = map(content.get_batch, range(content.num_record_batches))
@@ -90,6 +116,97 @@ def refuse_sound(column: Column, name: str) -> None:
             where=name,
             remedy="write each to a file, and a table of their names beside them",
         )
+
+
+def values_of(column: Any) -> Iterable[Any]:
+    """The values of a column of a batch; those of a dictionary are decoded once, if they occur."""
+    if not hasattr(column, "dictionary"):
+        return map(plain, column.to_pylist())
+    used = column.indices.drop_null().unique()
+    values = map(plain, column.dictionary.take(used).to_pylist())
+    return map(dict(zip(used.to_pylist(), values)).get, column.indices.to_pylist())
+
+
+def hold_groups(metadata: Any, path: Path, allowed: Allowance) -> int:
+    """Declare the largest group of rows: its pages, and the elements of lists, which may be one
+    value of a dictionary a million times. Returns the bytes of the largest dictionaries, of which
+    one value may stand in every row."""
+    longest = 0
+    with open(path, "rb") as file:
+        for i in range(metadata.num_row_groups):
+            group = metadata.row_group(i)
+            columns = [group.column(k) for k in range(group.num_columns)]
+            size = sum(column.total_uncompressed_size for column in columns)
+            size += sum(8 * c.num_values for c in columns if c.num_values > group.num_rows)
+            allowed.fits(size, f"group {i + 1} of rows")
+            texts = [c for c in columns if c.physical_type == "BYTE_ARRAY"]
+            longest = max(longest, sum(dictionary_size(c, file) for c in texts))
+    return longest
+
+
+def dictionary_size(column: Any, file: BinaryIO) -> int:
+    """Bytes of a column's dictionary, by the header of its page: two numbers in Thrift's compact
+    protocol, each behind a byte with its type: the kind of page, and its size."""
+    if not column.has_dictionary_page or column.dictionary_page_offset is None:
+        return 0
+    file.seek(column.dictionary_page_offset)
+    head = file.read(16)
+    numbers, value, shift = list[int](), 0, 0
+    for byte in head[1:] if head[:1] == THRIFT_I32 else b"":
+        value, shift = value | (byte & 0x7F) << shift, shift + 7
+        if byte < 0x80 and len(numbers) % 2 == 0:
+            numbers.append(value >> 1)
+        elif byte < 0x80:
+            numbers.append(byte)
+        if byte < 0x80:
+            value, shift = 0, 0
+    return numbers[2] if len(numbers) > 2 else 0
+
+
+def hold_batches(arrow: Any, source: Any, allowed: Allowance) -> None:
+    """Declare the largest batch whose buffers are compressed: each begins with its size."""
+    source.seek(FILE_MAGIC if source.read(6) == b"ARROW1" else 0)
+    messages = arrow.ipc.MessageReader.open_stream(source)
+    for message in messages:
+        if message.type != "record batch" and message.type != "dictionary":
+            continue
+        body = memoryview(message.body) if message.body is not None else memoryview(b"")
+        sizes = [
+            int.from_bytes(body[offset : offset + 8], "little", signed=True)
+            for offset, length in compressed_buffers(bytes(message.metadata))
+            if length >= 8
+        ]
+        allowed.fits(sum(size for size in sizes if size > 0), "a batch")
+    source.seek(0)
+
+
+def compressed_buffers(message: bytes) -> list[tuple[int, int]]:
+    """(offset, length) of the compressed buffers of a message in FlatBuffers: Message.header ->
+    RecordBatch, or DictionaryBatch.data -> RecordBatch; of this `compression` and `buffers`."""
+
+    def field(table: int, number: int) -> int:
+        """Position of a field of a table; 0 where it is absent."""
+        vtable = table - struct.unpack_from("<i", message, table)[0]
+        if 4 + 2 * number >= struct.unpack_from("<H", message, vtable)[0]:
+            return 0
+        offset = struct.unpack_from("<H", message, vtable + 4 + 2 * number)[0]
+        return table + offset if offset else 0
+
+    def pointed(at: int) -> int:
+        return at + int(struct.unpack_from("<I", message, at)[0])
+
+    try:
+        root = pointed(0)
+        batch = pointed(field(root, 2))
+        if message[field(root, 1)] == DICTIONARY_BATCH:
+            batch = pointed(field(batch, 1))
+        if not field(batch, 3):
+            return []
+        buffers = pointed(field(batch, 2))
+        count = struct.unpack_from("<I", message, buffers)[0]
+        return [struct.unpack_from("<qq", message, buffers + 4 + 16 * i) for i in range(count)]
+    except (struct.error, IndexError):
+        return []  # damaged, which the parser reports
 
 
 def stream(arrow: Any, source: Any) -> Any:
@@ -124,7 +241,7 @@ def opened(file: TextFile) -> Iterator[Any]:
         ) from None
     try:
         yield pyarrow
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(
             f"cannot be read ({reason})", where=file.name, remedy="copy or write it again"

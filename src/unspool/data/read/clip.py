@@ -12,25 +12,24 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from unspool.data.read.budget import Allowance
 from unspool.data.read.container import pyav
 from unspool.data.read.files import BLOCK, TextFile, unreadable
 from unspool.data.read.npy import array_shapes, described, elements
 from unspool.data.read.picture import (
-    MOST_PIXELS,
     Decoded,
     Header,
     Picture,
     as_picture,
     header_of,
+    hold_pixels,
     is_pillow,
     pixels_of,
-    too_large,
     undecoded,
 )
 from unspool.errors import DataError
@@ -40,7 +39,6 @@ FILMS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm")
 ARRAYS = (".npy", ".npz")
 ENDINGS = (*FILMS, ".gif", *ARRAYS)  # of files that are a clip
 FRAMES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")  # of files that are a frame of one
-MOST_FRAMES = 1 << 20
 TAIL = 512  # bytes at the end of a GIF, whose last one is a semicolon but for zeros and line ends
 # What a film may be: nothing that names other files or addresses.
 CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
@@ -63,6 +61,11 @@ class Clip:
         size = 0 if self.pixels is None else self.pixels.nbytes
         return size + sum(picture.nbytes for picture in self.pictures)
 
+    @property
+    def size(self) -> int:
+        """Bytes on disk, or in memory."""
+        return ClipFile(self.path, self.name).size() if self.path is not None else self.nbytes
+
     def __len__(self) -> int:
         """Frames; those of a film are counted by decoding it."""
         if self.pixels is not None:
@@ -82,13 +85,9 @@ class Clip:
 
     def frames(self) -> Iterator[Decoded]:
         """One by one; a DataError names the file, or the file and the frame."""
-        count = 0
-        for frame in islice(self._frames(), MOST_FRAMES + 1):
+        count, allowed = 0, Allowance(self.name, self.size)
+        for frame in allowed.timed(self._frames()):
             count += 1
-            if count > MOST_FRAMES:
-                raise DataError(
-                    f"has more than {MOST_FRAMES:,} frames", where=self.name, remedy="cut it"
-                )
             yield frame
         if not count:
             raise DataError("has no frames", where=self.name, remedy="leave it out")
@@ -166,8 +165,7 @@ class Clip:
                     if not film.streams.video:
                         raise DataError("has no pictures", where=self.name, remedy="leave it out")
                     about = film.streams.video[0].codec_context
-                    if about.width * about.height > MOST_PIXELS:
-                        raise too_large(self.name, f"{about.width:,} x {about.height:,}")
+                    hold_pixels(Allowance(self.name, self.size), about.width, about.height)
                     for frame in film.decode(video=0):
                         turns = round(getattr(frame, "rotation", 0) / 90) % 4
                         pixels = np.rot90(frame.to_ndarray(format="rgb24"), turns)

@@ -62,7 +62,7 @@ class ClipArrays(MediaArrays):
         fitting = [name for name, array in shapes.items() if of_clips(array, self.ragged)]
         self.choose(shapes, fitting, data.series)
         self.array_shape = shape = shapes[self.array].shape
-        refuse_size(shape, shape[1:3] if self.ragged else shape[2:4], "frames", files[0].name)
+        refuse_size(shape, shape[1:3] if self.ragged else shape[2:4], "frames", files[0])
         self.count = shape[0] if lengths is None else len(lengths)
         self.keys = [
             name

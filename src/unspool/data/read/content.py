@@ -11,14 +11,16 @@ import bz2
 import codecs
 import gzip
 import lzma
+import os
 import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
+from unspool.data.read.budget import Allowance, Counted
 from unspool.errors import DataError, Message, Option, nearest
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")  # endings that say nothing about the content
@@ -134,29 +136,33 @@ def open_content(
     """The decompressed content of an open file, and the position in the file on disk."""
     head = raw.read(MAGIC)
     raw.seek(0)
-    if head.startswith(b"\x1f\x8b"):
-        with gzip.GzipFile(fileobj=raw) as content:
-            yield content, raw.tell  # type: ignore[misc]
-    elif head.startswith(b"BZh"):
-        with bz2.BZ2File(raw) as content:
-            yield content, raw.tell  # type: ignore[misc]
-    elif head.startswith(b"\xfd7zXZ\0"):
-        with lzma.LZMAFile(raw) as content:
-            yield content, raw.tell  # type: ignore[misc]
-    elif head.startswith(ZIP):
-        with zipfile.ZipFile(raw) as archive, open_member(archive, name) as content:
-            yield content, raw.tell
-    else:
-        refuse_binary(head, name)
-        if path.suffix in COMPRESSED and head:
-            raise DataError(
-                f"is called {path.suffix} but is not such a file",
-                where=name,
-                remedy="rename it, or compress it again",
-            )
-        if path.suffix.lower() in PICKLES:
-            raise DataError(f"is {PICKLE}", where=name, remedy=UNPICKLE)
-        yield raw, raw.tell
+    content: Any
+    with ExitStack() as opened:
+        if head.startswith(b"\x1f\x8b"):
+            content = opened.enter_context(gzip.GzipFile(fileobj=raw))
+        elif head.startswith(b"BZh"):
+            content = opened.enter_context(bz2.BZ2File(raw))
+        elif head.startswith(b"\xfd7zXZ\0"):
+            content = opened.enter_context(lzma.LZMAFile(raw))
+        elif head.startswith(ZIP):
+            archive = opened.enter_context(zipfile.ZipFile(raw))
+            content = opened.enter_context(open_member(archive, name))
+        else:
+            content = None
+        if content is not None:
+            counted = Counted(content, Allowance(name, os.fstat(raw.fileno()).st_size))
+            yield counted, raw.tell  # type: ignore[misc]
+            return
+    refuse_binary(head, name)
+    if path.suffix in COMPRESSED and head:
+        raise DataError(
+            f"is called {path.suffix} but is not such a file",
+            where=name,
+            remedy="rename it, or compress it again",
+        )
+    if path.suffix.lower() in PICKLES:
+        raise DataError(f"is {PICKLE}", where=name, remedy=UNPICKLE)
+    yield raw, raw.tell
 
 
 def refuse_binary(head: bytes, name: str) -> None:

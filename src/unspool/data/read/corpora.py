@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -14,6 +13,7 @@ from unspool.data.read.columns import CAPTION_NAMES
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import FileHead, Match, Reader, Record, Shape, sampled
 from unspool.errors import DataError
+from unspool.io.files import parse_json
 
 SQUAD_START = re.compile(r'"paragraphs"\s*:')
 NOT_AS_EXPECTED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -48,7 +48,7 @@ class Squad(CorpusReader):
 
     def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
         try:
-            stored = json.loads("".join(file.blocks()))
+            stored = parse_json(file.whole().encode())
             articles = stored["data"] if isinstance(stored, dict) else stored
             paragraphs = (part for article in articles for part in article["paragraphs"])
             questions = ((part, question) for part in paragraphs for question in part["qas"])
@@ -197,7 +197,7 @@ def captions(path: Path, name: str, changed: int) -> list[tuple[str, str]]:
     """(name of the image, caption) of every annotation."""
     rows = []
     try:
-        stored = json.loads("".join(TextFile(path, name).blocks()))
+        stored = parse_json(TextFile(path, name).whole().encode())
         files = {entry["id"]: entry["file_name"] for entry in stored["images"]}
         for number, entry in enumerate(stored["annotations"], start=1):
             if CAPTION not in entry:

@@ -46,7 +46,8 @@ SEPARATOR = re.compile(r"sep=(.)", re.IGNORECASE)  # the first line of some file
 
 FEWEST_NUMBERS = 3  # columns of a table of numbers
 
-csv.field_size_limit(1 << 30)  # the default of 131,072 is too short for a long document
+CELL_BYTES = 100  # in memory, of a cell that is looked at
+csv.field_size_limit(1 << 25)  # the default of 131,072 is too short for a long document
 
 
 class Dialect(NamedTuple):
@@ -99,6 +100,8 @@ class Cells(Reader):
             self.below = rows_below(rows[self.above :])
             rows = [*rows[self.above : self.above + 1], *rows[self.above + self.below + 1 :]]
         self.width = table_width(rows[0], rows)
+        cells = self.width * min(SAMPLE, len(rows))
+        file.allowance().hold(CELL_BYTES * cells, f"{self.width:,} columns")
         first = [cell.strip() for cell in rows[0][: self.width]]
         rows = [fitted(row, self.width) for row in rows]
         rows = [row for row in rows if len(row) == self.width]  # `read` refuses the others

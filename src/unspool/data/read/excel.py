@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 import zipfile
 from collections.abc import Iterator
 from itertools import islice
@@ -15,6 +16,10 @@ from unspool.data.read.delimited import Cells
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import SAMPLE, FileHead
 from unspool.errors import DataError, Setting, nearest
+
+MOST_ROWS = 1 << 20  # of a sheet, by the format
+CHECKED = 100_000  # cells after which the time is looked at
+XML_RATIO = 4  # bytes in memory for each of a file's XML
 
 
 class Excel(Cells):
@@ -84,9 +89,19 @@ class Excel(Cells):
 
 def rows_of(book: Any, sheet: str, file: TextFile) -> Iterator[tuple[Any, ...]]:
     """The rows of a sheet as they are parsed, whatever size it claims to have."""
+    allowed, cells = file.allowance(), 0
     try:
         book[sheet].reset_dimensions()
-        yield from book[sheet].iter_rows(values_only=True)
+        for number, row in enumerate(book[sheet].iter_rows(values_only=True), 1):
+            cells += len(row) + 1
+            if cells > CHECKED or number > MOST_ROWS:
+                allowed.check()
+                cells = 0
+            if number > MOST_ROWS:
+                raise ValueError(f"a row is numbered above {MOST_ROWS:,}")
+            yield row
+    except DataError:
+        raise
     except Exception as error:
         raise damaged(error, file) from None
 
@@ -109,14 +124,23 @@ def open_workbook(file: TextFile) -> Any:
             where=file.name,
             remedy="pip install 'unspool[excel]', or save the sheet as CSV",
         ) from None
+    allowed = file.allowance()
     try:
         path = file.unpacked()  # which openpyxl opens by its suffix alone
         source = path if path.suffix.lower() in Excel.suffixes else io.BytesIO(path.read_bytes())
-        return load_workbook(source, read_only=True, data_only=True)
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                allowed.hold(XML_RATIO * member.file_size, member.filename)
+        with allowed.spending(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about what is left out
+            book = load_workbook(source, read_only=True, data_only=True)
     except DataError:
         raise
     except Exception as error:  # it raises whatever its parsers do
         raise damaged(error, file) from None
+    if not book.sheetnames:
+        raise damaged(ValueError("it has no sheet"), file)
+    return book
 
 
 def damaged(error: Exception, file: TextFile) -> DataError:

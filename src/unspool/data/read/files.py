@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import atexit
 import codecs
+import errno
 import functools
 import hashlib
 import io
 import os
 import re
-import shutil
 import stat
 import sys
 import tempfile
@@ -25,6 +25,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
+from unspool.data.read.budget import MEGABYTE, Allowance, json_size
 from unspool.data.read.content import (
     COMPRESSED,
     DAMAGED,
@@ -38,12 +39,15 @@ from unspool.data.read.content import (
     refuse_binary,
     suggestion,
 )
-from unspool.errors import DataError, Option, nearest
+from unspool.errors import DataError, Option, Setting, nearest
+from unspool.io.files import open_pipe, open_regular
 
 STDIN = "-"
 BLOCK = 1 << 20  # bytes read at once
 HEAD_BLOCKS = 4
 LOOKED_AT = 10_000  # files of a folder in which nothing can be read
+LINE_RATIO = 8  # bytes in memory for each character of a line
+SPOOLED = 16  # times the memory that a file may take, of what comes through a pipe
 PIECE = 1 << 14  # characters of a stream handed on at once
 
 Report = Callable[[float], None] | None  # called with the share of the file that was read
@@ -100,7 +104,7 @@ class TextFile:
 
     def lines(self, report: Report = None) -> Iterator[str]:
         """Lines with their "\\n". Only line ends separate them: not U+0085 and its like."""
-        rest = ""
+        rest, allowed = "", self.allowance()
         for block in self.blocks(report):
             whole, newline, tail = block.rpartition("\n")
             if newline:
@@ -108,8 +112,18 @@ class TextFile:
                 rest = tail
             else:
                 rest += tail
+                allowed.fits(LINE_RATIO * len(rest), "a single line")
         if rest:
             yield rest
+
+    def whole(self) -> str:
+        """The whole text, for formats whose values must be parsed at once."""
+        allowed, blocks = self.allowance(), []
+        for block in self.blocks():
+            allowed.hold(json_size(block), "as JSON")
+            allowed.check()
+            blocks.append(block)
+        return "".join(blocks)
 
     def head(self, count: int) -> list[str]:
         """The first lines that are not blank, without their "\\n", from the first megabytes."""
@@ -141,6 +155,10 @@ class TextFile:
                 "the file is empty", where=self.name, remedy="name a file that holds text"
             )
 
+    def allowance(self) -> Allowance:
+        """Memory and time to read the file once."""
+        return Allowance(self.name, self.size())
+
     def size(self) -> int:
         try:
             return self.path.stat().st_size
@@ -161,7 +179,7 @@ class TextFile:
     @contextmanager
     def _raw(self) -> Iterator[BinaryIO]:
         try:
-            raw = open(self.path, "rb", buffering=0)  # noqa: SIM115
+            raw = open_regular(self.path, buffering=0)
         except OSError as error:
             raise unreadable(self.path, self.name, error) from None
         with raw:
@@ -258,7 +276,7 @@ def find_files(path: str, *, encoding: str) -> list[TextFile]:
     try:
         if not place.is_dir():
             if not stat.S_ISREG(place.stat().st_mode):  # a pipe can be read only once
-                with open(place, "rb") as pipe:
+                with open_pipe(place) as pipe:
                     return [TextFile(_spool(pipe), path, encoding)]
             return [TextFile(place, path, encoding)]
     except (OSError, ValueError) as error:
@@ -452,6 +470,9 @@ def unreadable(path: Path, name: str, error: OSError | ValueError) -> DataError:
             where=name,
             remedy=f"did you mean {path.with_name(near)}?" if near else "check the path",
         )
+    if error.errno == errno.EINVAL:  # of `open_regular`
+        remedy = "remove it, or write what it gives to a file"
+        return DataError(f"is {error.strerror}", where=name, remedy=remedy)
     reason = (error.strerror or str(error)).lower()
     return DataError(f"cannot be read: {reason}", where=name, remedy="check its access rights")
 
@@ -481,6 +502,17 @@ def _spool(stream: BinaryIO) -> Path:
     """Copy a pipe to a temporary file that can be read more than once."""
     handle, name = tempfile.mkstemp(prefix="unspool-pipe-")
     atexit.register(Path(name).unlink, missing_ok=True)
+    most = SPOOLED * Allowance(name).memory
     with os.fdopen(handle, "wb") as spool:
-        shutil.copyfileobj(stream, spool, BLOCK)
+        while data := stream.read(BLOCK):
+            spool.write(data)
+            if spool.tell() > most:
+                raise DataError(
+                    f"gives more than {most // MEGABYTE:,} MB",
+                    where="a pipe",
+                    remedy=(
+                        "write it to a file, or, if it ends: ",
+                        Setting(read_memory=2 * most // SPOOLED // MEGABYTE),
+                    ),
+                )
     return Path(name)

@@ -21,9 +21,9 @@ from unspool.data.read.files import Report, TextFile, path_columns
 from unspool.data.read.reader import SAMPLE, Reader, Record, Shape, sampled
 from unspool.errors import DataError
 
-LARGEST = 256 << 20  # bytes of a file
+TEXT_RATIO = 40  # bytes in memory for each of a file
 DEEPEST = 64  # elements inside of each other
-NUMBER = re.compile(r"([!'\"]?)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[TF?*])")
+NUMBER = re.compile(r"([!'\"]?) ?([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[TF?*])")
 TRUTHS = ("truth", "label", "transcription", "text", "groundtruth")
 
 
@@ -43,6 +43,7 @@ class Parsed:
         self._path: list[str] = []
         self._text: list[str] = []
         self._type = ""
+        self._allowed = file.allowance()
         self._parser = expat.ParserCreate(namespace_separator=" ")
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
@@ -51,15 +52,11 @@ class Parsed:
         self._read()
 
     def _read(self) -> None:
-        if self.file.size() > LARGEST:
-            raise DataError(
-                f"is larger than {LARGEST >> 20} MB",
-                where=self.file.name,
-                remedy="write one drawing a file",
-            )
         try:
             with self.file._open() as (content, _):
                 while data := content.read(1 << 16):
+                    self._allowed.hold(TEXT_RATIO * len(data))
+                    self._allowed.check()
                     self._parser.Parse(data, False)
                 self._parser.Parse(b"", True)
         except expat.ExpatError as error:
@@ -130,6 +127,7 @@ class Parsed:
         value, speed = np.zeros(len(signs)), np.zeros(len(signs))
         points = []
         for number, point in enumerate(text.split(",")):
+            point = " ".join(point.split())
             parts = NUMBER.findall(point)
             if NUMBER.sub("", point).strip() or len(parts) <= max(self.axes):
                 raise self._bad(number, point)

@@ -12,12 +12,16 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from unspool.config import DataConfig
+from unspool.data.read.budget import json_size
 from unspool.data.read.columns import TEXT_NAMES
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import SAMPLE, Change, Column, FileHead, Match, Reader, Row, Shape
 from unspool.errors import DataError, Option, nearest
+from unspool.io.files import DEEPEST, is_deep
 
 Object = dict[str, Any]
+LIST_START = re.compile(r":\s*\[\s*\{")  # of objects, in an object
+LONG_LINE = 1 << 20  # characters
 
 
 class JsonLines(Reader):
@@ -101,7 +105,7 @@ def is_json_object(line: str) -> bool:
         return False
     try:
         return isinstance(json.loads(line), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
@@ -132,8 +136,11 @@ def json_rows(file: TextFile, report: Report = None) -> Iterator[tuple[int, Obje
         if not content.strip():
             continue
         where = f"{file.name}:{line}"
+        if len(content) > LONG_LINE:
+            file.allowance().fits(json_size(content), f"the object in line {line}")
         try:
             fields = json.loads(content)
+            refuse_deep(content, fields)
         except (ValueError, RecursionError) as error:
             reason = getattr(error, "msg", "too deeply nested")
             raise DataError(
@@ -142,6 +149,12 @@ def json_rows(file: TextFile, report: Report = None) -> Iterator[tuple[int, Obje
                 remedy="every line must be one JSON object",
             ) from None
         yield line, checked(fields, where, 'write each line as {"text": ..., "label": ...}')
+
+
+def refuse_deep(content: str, value: Any) -> None:
+    """Raise the error of Python's parser, which goes deeper than what is done with its values."""
+    if content.count("[") + content.count("{") > DEEPEST and is_deep(value):
+        raise RecursionError
 
 
 def checked(fields: Any, where: str, remedy: str) -> Object:
@@ -159,7 +172,7 @@ def checked(fields: Any, where: str, remedy: str) -> Object:
 
 def array_rows(file: TextFile) -> Iterator[tuple[int, Object]]:
     """(line, object) of every element of the array that a file holds."""
-    text = "".join(file.blocks())
+    text = file.whole()
     at = array_start(text, file)
     line, counted = 1, 0
     decode = json.JSONDecoder().raw_decode
@@ -171,7 +184,9 @@ def array_rows(file: TextFile) -> Iterator[tuple[int, Object]]:
         if text.startswith("]", at):
             return
         try:
+            start = at
             fields, at = decode(text, at)
+            refuse_deep(text[start:at], fields)
         except (ValueError, RecursionError) as error:
             reason = getattr(error, "msg", "too deeply nested")
             place = getattr(error, "lineno", line)
@@ -189,16 +204,25 @@ def array_start(text: str, file: TextFile) -> int:
     begin = len(text) - len(text.lstrip())
     if text.startswith("[", begin):
         return begin + 1
-    matches = list(re.finditer(r'"((?:[^"\\]|\\.)*)"\s*:\s*\[\s*\{', text))
-    names = [match[1] for match in matches]
+    matches = [(name_before(text, match.start()), match) for match in LIST_START.finditer(text)]
+    names = [name for name, _ in matches]
     if text.startswith("{", begin) and matches and names.count(names[0]) == 1:
-        return text.index("[", matches[0].end(1)) + 1
+        return text.index("[", matches[0][1].start()) + 1
     raise DataError(
         "is one JSON object that holds no list of objects",
         where=file.name,
         remedy="write one object a line, or an array of them; with pandas"
         " df.to_json(path, orient='records', lines=True)",
     )
+
+
+def name_before(text: str, colon: int) -> str:
+    """The name in quotes that ends at a colon."""
+    end = text.rfind('"', 0, colon)
+    start = text.rfind('"', 0, max(0, end))
+    while start > 0 and text[start - 1] == "\\":
+        start = text.rfind('"', 0, start)
+    return text[start + 1 : end]
 
 
 def no_field(name: str, names: Sequence[str], where: str) -> DataError:

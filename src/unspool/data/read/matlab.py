@@ -7,6 +7,7 @@ cells {(T, C), ...}          a series each
 from __future__ import annotations
 
 import io
+import zlib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from unspool.data.read.arrays import Arrays
+from unspool.data.read.budget import Allowance, size_of
 from unspool.data.read.files import TextFile
 from unspool.data.read.recording import NUMERIC
 from unspool.errors import DataError
 from unspool.io.files import read_regular
 
-LARGEST = 1 << 28  # bytes of a file
+COMPRESSED = 15  # the type of an element of a MATLAB file
+CELL_RATIO = 4  # bytes in memory for each of an array, of which many may be small
 
 
 class MatlabArrays(Arrays):
@@ -80,9 +83,13 @@ def stored_matlab(file: TextFile) -> dict[str, np.ndarray]:
 def _stored_matlab(path: Path, name: str, changed: int) -> dict[str, np.ndarray]:
     from scipy.io import loadmat
 
+    allowed = Allowance(name, size_of(path))
     try:
-        stored = loadmat(io.BytesIO(read_regular(path, LARGEST)))
-    except (MemoryError, KeyboardInterrupt):
+        content = read_regular(path, allowed.memory)
+        hold_matlab(content, allowed)
+        with allowed.spending():
+            stored = loadmat(io.BytesIO(content))
+    except (DataError, MemoryError, KeyboardInterrupt):
         raise
     except Exception as error:  # the parser raises whatever damage leads it to
         raise DataError(
@@ -95,3 +102,20 @@ def _stored_matlab(path: Path, name: str, changed: int) -> dict[str, np.ndarray]
         for key, array in stored.items()
         if not key.startswith("__") and isinstance(array, np.ndarray)
     }
+
+
+def hold_matlab(content: bytes, allowed: Allowance) -> None:
+    """Declare the arrays of a file of version 5: each may be compressed."""
+    order: Any = "little" if content[126:128] == b"IM" else "big"
+    at = 128
+    while at + 8 <= len(content):
+        kind, size = (int.from_bytes(content[i : i + 4], order) for i in (at, at + 4))
+        at += 8
+        data, unpacked = content[at : at + size], zlib.decompressobj()
+        at += size
+        if kind != COMPRESSED:
+            allowed.hold(CELL_RATIO * len(data))
+            continue
+        while data and not unpacked.eof:
+            allowed.hold(CELL_RATIO * len(unpacked.decompress(data, 1 << 20)), "decompressed")
+            data = unpacked.unconsumed_tail

@@ -20,7 +20,6 @@ from unspool.errors import DataError
 
 DRUMS = 9  # the channel whose pitches are instruments
 USUAL_TEMPO = 500_000  # microseconds a beat, where a file says nothing
-LARGEST = 1 << 26  # bytes of a file
 NOTE_OFF, NOTE_ON, META, SYSEX = 0x80, 0x90, 0xFF, (0xF0, 0xF7)
 END_OF_TRACK, SET_TEMPO = 0x2F, 0x51
 BYTES = {0x80: 2, 0x90: 2, 0xA0: 2, 0xB0: 2, 0xC0: 1, 0xD0: 1, 0xE0: 2}  # of data, by kind

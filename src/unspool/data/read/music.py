@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from unspool.data.read.budget import Allowance, size_of
 from unspool.data.read.files import unreadable
-from unspool.data.read.midi import LARGEST, Score, read_midi, write_midi
+from unspool.data.read.midi import Score, read_midi, write_midi
 from unspool.data.read.recording import Recording
 from unspool.errors import DataError
 from unspool.io.files import read_regular
@@ -29,7 +30,7 @@ HIGHEST = LOWEST + KEYS - 1
 GRID = 4  # steps a beat
 TEMPO = 90.0  # beats a minute of music that has none
 VELOCITY = 64  # of a note that has none
-MOST_STEPS = 1 << 20
+STEP_BYTES = 16 * KEYS  # in memory while a piece is made
 TICKS = 480  # a beat, in files that are written
 OFF_GRID = 0.02  # of a step, from which on a note is said to be moved
 CLASSES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
@@ -101,8 +102,10 @@ class Midi:
         if self.data is not None:
             return read_midi(self.data, self.name)
         assert self.path is not None
+        allowed = Allowance(self.name, size_of(self.path))
         try:
-            return read_midi(read_regular(self.path, LARGEST), self.name)
+            with allowed.spending():
+                return read_midi(read_regular(self.path, allowed.memory), self.name)
         except (OSError, ValueError) as error:
             raise unreadable(self.path, self.name, error) from None
 
@@ -166,12 +169,7 @@ def piece_of_notes(
     """`steps`: at least. Of two notes of one pitch at a time the later ends the earlier."""
     notes = untangled(notes)
     steps = max([steps, *notes[:, 1].tolist()])
-    if steps > MOST_STEPS:
-        raise DataError(
-            f"lasts {steps:,} steps, more than music does",
-            where=name,
-            remedy=f"cut it into pieces of {MOST_STEPS:,} steps at most, or set a smaller grid",
-        )
+    Allowance(name).fits(STEP_BYTES * steps, f"music of {steps:,} steps")
     frames = np.zeros((steps, KEYS), np.float32)
     for first, last, pitch, _ in notes.tolist():
         frames[first:last, pitch - LOWEST] = 1
@@ -279,7 +277,7 @@ def piece_from_json(value: Any, where: str, grid: int = GRID) -> Piece:
         first, last, pitch, velocity = notes.T
         fine = bool(((first >= 0) & (last > first) & (velocity > 0) & (velocity < 128)).all())
         fine &= bool(((pitch >= LOWEST) & (pitch <= HIGHEST)).all())
-        fine &= 0 <= steps <= MOST_STEPS and 0 < grid <= TICKS and 0 < tempo < 1e6
+        fine &= steps >= 0 and 0 < grid <= TICKS and 0 < tempo < 1e6
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         fine = False
     if not fine:

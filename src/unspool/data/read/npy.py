@@ -10,6 +10,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,9 @@ from numpy.lib import format as npy
 from unspool.data.read.files import TextFile
 from unspool.errors import DataError
 
-LARGEST = 1 << 28  # bytes of an array beside the images
+ELEMENT_BYTES = 40  # in memory, of a number in a list
+ARRAY_BYTES = 4096  # in memory, of an array without elements
+FEW = 8  # arrays that a message names
 
 
 class ArrayShape(NamedTuple):
@@ -67,12 +70,13 @@ def array_shapes(file: TextFile) -> dict[str, ArrayShape]:
         if not zipfile.is_zipfile(path):
             with stream(file, "x") as content:
                 return {"x": header(content)}
-        with zipfile.ZipFile(path) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist()]
         shapes = {}
-        for name in names:
-            with stream(file, name) as content:
-                shapes[name] = header(content)
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            file.allowance().hold(ARRAY_BYTES * len(names), f"{len(names):,} arrays")
+            for name in names:
+                with archive.open(name) as content:
+                    shapes[name.removesuffix(".npy")] = header(content)
     except DataError:
         raise
     except Exception:  # it raises whatever its parsers do
@@ -86,8 +90,9 @@ def elements(
     """The elements of an array one by one, or stretches of so many."""
     with stream(file, name) as content:
         shape, _, dtype = header(content)
-        size = math.prod(shape[1:]) * dtype.itemsize
-        for count in [1] * shape[0] if lengths is None else lengths:
+        size, allowed = math.prod(shape[1:]) * dtype.itemsize, file.allowance()
+        for count in repeat(1, shape[0]) if lengths is None else lengths:
+            allowed.fits(count * size, f"an element of {name!r}")
             try:
                 data = content.read(count * size)
             except Exception:  # a damaged archive
@@ -99,7 +104,9 @@ def elements(
 
 
 def described(arrays: Mapping[str, np.ndarray | ArrayShape]) -> str:
-    return ", ".join(f"{name} {array.dtype} {array.shape}" for name, array in arrays.items())
+    first = islice(arrays.items(), FEW)
+    more = [f"{len(arrays) - FEW:,} more"] if len(arrays) > FEW else []
+    return ", ".join([*(f"{name} {array.dtype} {array.shape}" for name, array in first), *more])
 
 
 def read_array(file: TextFile, name: str) -> list[Any]:
@@ -107,9 +114,14 @@ def read_array(file: TextFile, name: str) -> list[Any]:
     try:
         with stream(file, name) as content:
             shape, _, dtype = header(content)
-            size = math.prod(shape) * dtype.itemsize
-            data = content.read(size) if size <= LARGEST else b""
+            count = math.prod(shape)
+            file.allowance().hold(
+                count * (ELEMENT_BYTES + dtype.itemsize), f"{name!r} of shape {shape}"
+            )
+            data = content.read(count * dtype.itemsize)
         values: list[Any] = np.frombuffer(data, dtype).reshape(shape).tolist()
+    except DataError:
+        raise
     except Exception:  # a damaged archive, too few bytes, or letters that are none
         raise damaged(file) from None
     return values

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from unspool.data.read.budget import Allowance, size_of
 from unspool.data.read.npy import read_header
 from unspool.errors import DataError
 
-LARGEST = 2 << 30  # bytes of an array in a file
+PICKLE_RATIO = 4  # bytes in memory for each of a pickle; objects on its stack take more
 FEW = 64  # letters of a name or of a kind of numbers
 MODULES = ("numpy.core.multiarray", "numpy._core.multiarray")
 MAKERS = {f"{module} _reconstruct" for module in MODULES}
@@ -72,6 +73,8 @@ class Array:
         ):
             raise Refused("an array without a shape")
         if kind.code[:1] == "O":
+            if not isinstance(data, list):
+                raise Refused("an array of objects that is no list")
             self.value = [
                 element.value if isinstance(element, Array) else element for element in data
             ]
@@ -85,17 +88,20 @@ class Array:
 
 
 def text(value: Any) -> str:
-    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+    """A string; nested tuples, which may name each other, could be of any length as one."""
+    if not isinstance(value, str | bytes):
+        raise Refused("something else than a string")
+    return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
 def called(name: Any, arguments: Any) -> ElementType | Array | bytes:
     if isinstance(name, Name) and name == "_codecs encode" and arguments[1] == "latin1":
-        return str(arguments[0]).encode("latin-1")  # bytes, in pickles of Python 2's protocols
+        return text(arguments[0]).encode("latin-1")  # bytes, in pickles of Python 2's protocols
     if isinstance(name, Name) and name in MAKERS and arguments[0] == "numpy ndarray":
         return Array()
     if isinstance(name, Name) and name == "numpy dtype":
         return ElementType(arguments[0])
-    raise Refused(f"a call of {str(name)[:FEW]!r}")
+    raise Refused(f"a call of {text(name)[:FEW]!r}")
 
 
 def read_pickled(data: bytes) -> list[Any]:
@@ -171,14 +177,19 @@ def _is_of_objects(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bool:
 def object_arrays(path: Any, where: str) -> dict[str, list[Any]]:
     """Read the arrays of objects of a .npz file by name."""
     arrays: dict[str, list[Any]] = {}
+    allowed = Allowance(where, size_of(path))
     try:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
-                if member.file_size > LARGEST:
-                    raise Refused(f"{member.file_size:,} bytes")
+                name = member.filename.removesuffix(".npy")
+                allowed.hold(PICKLE_RATIO * member.file_size, f"{name!r}")
                 with archive.open(member) as content:
                     read_header(content)
-                    arrays[member.filename.removesuffix(".npy")] = read_pickled(content.read())
+                    arrays[name] = read_pickled(content.read())
+                for element in arrays[name]:  # one may stand there again and again
+                    allowed.hold(getattr(element, "nbytes", 0))
+    except DataError:
+        raise
     except Refused as error:
         raise refused(where, str(error)) from None
     except Exception:  # a damaged file fails in any of the steps above

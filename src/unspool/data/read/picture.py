@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unspool.data.read.budget import Allowance, size_of
 from unspool.data.read.files import unreadable
 from unspool.errors import DataError
 from unspool.io.files import open_regular
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP")
-MOST_PIXELS = 1 << 26  # of an image: 8192 x 8192
+PIXEL_BYTES = 10  # in memory while an image is decoded
 GREY = ("1", "L", "LA", "La", "I", "F")  # and all that begin with I;16
 TURNED = (5, 6, 7, 8)  # orientations of EXIF whose sides change places
 ORIENTATION = 0x0112
@@ -74,12 +75,17 @@ class Picture:
         held = len(self.encoded) if self.encoded is not None else 0
         return held if self.pixels is None else self.pixels.nbytes
 
+    @property
+    def size(self) -> int:
+        """Bytes as it is stored."""
+        return size_of(self.path) if self.path is not None else self.nbytes
+
     def header(self) -> Header:
         if self.pixels is not None:
             height, width, colours = with_colours(self.pixels).shape
             clear, colours = colours in (2, 4), 1 if colours < 3 else 3
             return Header(height, width, colours, str(self.pixels.dtype), clear=clear)
-        with self.opened() as image:
+        with Allowance(self.name, self.size).spending(), self.opened() as image:
             return header_of(image)
 
     def decode(self) -> Decoded:
@@ -88,7 +94,7 @@ class Picture:
                 pixels = on_white(with_colours(self.pixels))
             refuse_infinite(pixels, self.name)
             return Decoded(self.header(), pixels)
-        with self.opened() as image:
+        with Allowance(self.name, self.size).spending(), self.opened() as image:
             header = header_of(image)
             try:
                 return Decoded(header, pixels_of(image, header))
@@ -115,15 +121,12 @@ class Picture:
             warnings.simplefilter("ignore")
             try:
                 image = Image.open(file, formats=FORMATS)
-            except Image.DecompressionBombError:
-                raise too_large(self.name, "more") from None
             except Image.UnidentifiedImageError:
                 raise no_image(self.name, file) from None
             except Exception as error:  # as above
                 raise undecoded(self.name, error) from None
             with image:
-                if image.width * image.height > MOST_PIXELS:
-                    raise too_large(self.name, f"{image.width:,} x {image.height:,}")
+                hold_pixels(Allowance(self.name, self.size), image.width, image.height)
                 yield image
 
 
@@ -136,6 +139,7 @@ def pillow(name: str) -> Any:
             where=name,
             remedy="install it: pip install 'unspool[image]'",
         ) from None
+    Image.MAX_IMAGE_PIXELS = None  # sizes are checked here
     return Image
 
 
@@ -226,8 +230,6 @@ def as_picture(raw: Any, where: str) -> Picture:
         )
     if not x.size:
         raise DataError("has no pixels", where=where, got=f"shape {x.shape}", remedy="leave it out")
-    if x.shape[0] * x.shape[1] > MOST_PIXELS:
-        raise too_large(where, f"{x.shape[1]:,} x {x.shape[0]:,}")
     refuse_infinite(x, where)
     return Picture(None, where, x)
 
@@ -246,13 +248,8 @@ def is_pillow(raw: Any) -> bool:
     return any(kind.__module__ == "PIL.Image" for kind in type(raw).__mro__)
 
 
-def too_large(name: str, size: str) -> DataError:
-    return DataError(
-        f"is too large to be decoded: at most {MOST_PIXELS:,} pixels are",
-        where=name,
-        got=size,
-        remedy="save it smaller",
-    )
+def hold_pixels(allowed: Allowance, width: int, height: int) -> None:
+    allowed.fits(PIXEL_BYTES * width * height, f"{width:,} x {height:,} pixels")
 
 
 def no_image(name: str, file: Any) -> DataError:

@@ -22,8 +22,15 @@ from unspool.data.read.columns import plain
 from unspool.data.read.content import IDX
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.media import IMAGE, Medium
-from unspool.data.read.npy import ArrayShape, array_shapes, described, elements, read_array
-from unspool.data.read.picture import MOST_PIXELS, Picture
+from unspool.data.read.npy import (
+    ELEMENT_BYTES,
+    ArrayShape,
+    array_shapes,
+    described,
+    elements,
+    read_array,
+)
+from unspool.data.read.picture import Picture, hold_pixels
 from unspool.data.read.reader import FileHead, Match, Reader, Record, Shape, sampled
 from unspool.errors import DataError, Option, Setting
 
@@ -79,15 +86,16 @@ class MediaArrays(Reader):
         return {"array": self.array, "others": self.keys}
 
 
-def refuse_size(sizes: Sequence[int], pixels: Sequence[int], what: str, where: str) -> None:
+def refuse_size(sizes: Sequence[int], pixels: Sequence[int], what: str, file: TextFile) -> None:
     """Raise an error unless images of (height, width) pixels have some, and not too many."""
-    if not math.prod(sizes) or math.prod(pixels) > MOST_PIXELS:
+    if not math.prod(sizes):
         raise DataError(
-            f"{what} have from 1 to {MOST_PIXELS:,} pixels",
-            where=where,
+            f"{what} have no pixels",
+            where=file.name,
             got=f"the shape {tuple(sizes)}",
-            remedy="save them smaller",
+            remedy="leave them out",
         )
+    hold_pixels(file.allowance(), pixels[1], pixels[0])
 
 
 class Pixels(MediaArrays):
@@ -110,7 +118,7 @@ class Pixels(MediaArrays):
         fitting = [name for name, array in shapes.items() if array.of_images]
         self.choose(shapes, fitting, data.series)
         shape = shapes[self.array].shape
-        refuse_size(shape, shape[1:3], "images", files[0].name)
+        refuse_size(shape, shape[1:3], "images", files[0])
         self.keys = [
             name
             for name, array in shapes.items()
@@ -135,7 +143,6 @@ class Pixels(MediaArrays):
 
 
 TYPES = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
-MOST = 1 << 28  # labels
 
 
 class Idx(Reader):
@@ -160,7 +167,7 @@ class Idx(Reader):
                 got=f"an array of shape {shape}",
                 remedy="name the file of the images; that of their labels is found beside it",
             )
-        refuse_size(shape, shape[1:3], "images", file.name)
+        refuse_size(shape, shape[1:3], "images", file)
         self.labels = labels_beside(file)
         names = ("image", "label") if self.labels is not None else ("image",)
         self.columns = sampled(names, (values for _, values in self.records(file)))
@@ -231,7 +238,8 @@ def read_labels(file: TextFile) -> list[str]:
     with open(file.unpacked(), "rb") as content:
         shape, dtype = header(content, file)
         count = math.prod(shape)
-        data = content.read(count * dtype.itemsize) if len(shape) == 1 and count < MOST else b""
+        file.allowance().hold(ELEMENT_BYTES * count, "labels")
+        data = content.read(count * dtype.itemsize) if len(shape) == 1 else b""
     if len(data) < count * dtype.itemsize:
         raise ends_early(file)
     return [str(label) for label in np.frombuffer(data, dtype).tolist()]

@@ -237,7 +237,7 @@ class Reader:
         for i, file in enumerate(self.files):
             start = ends[i - 1] if i else 0
             part = rescaled(report, start / ends[-1], (ends[i] - start) / ends[-1])
-            rows = self.read(file, numbers, part)
+            rows = file.allowance().timed(self.read(file, numbers, part))
             yield from rows if i == 0 else (row._replace(file=i) for row in rows)
 
     def rewrite(self, block: str, changes: Sequence[Change]) -> str:

@@ -24,10 +24,9 @@ from unspool.data.read.media import MUSIC
 from unspool.data.read.music import KEYS
 from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Record, Shape
 from unspool.errors import DataError
-from unspool.io.files import parse_json, read_regular
+from unspool.io.files import parse_json
 
 PARTS = {"train": "train", "valid": "valid", "validation": "valid", "val": "valid", "test": "test"}
-LARGEST = 1 << 28  # bytes of a file
 # The beginning of a list of pieces: lists in lists in lists, of numbers or of nothing.
 LISTS = r"\[\s*\[\s*\[\s*(-?[\d\]]|null|NaN)"
 NAMED = re.compile(rf'\s*\{{\s*"({"|".join(PARTS)})"\s*:\s*{LISTS}', re.IGNORECASE)
@@ -104,7 +103,7 @@ class PianoRolls(Rolls):
 @lru_cache(1)
 def json_pieces(path: Path, name: str, changed: int) -> list[Held]:
     try:
-        stored = parse_json(read_regular(path, LARGEST))
+        stored = parse_json(TextFile(path, name).whole().encode())
     except (OSError, ValueError) as error:
         raise DataError(
             f"not valid JSON ({error})", where=name, remedy="correct it, or write it again"

@@ -55,7 +55,8 @@ class Sketches(Reader):
                     raise DataError(
                         "is not an array of rows of dx, dy and pen up",
                         where=f"{file.name}:{line}",
-                        got=drawing,
+                        # A list that names another twice, and so on, could be of any length.
+                        got=f"a {type(drawing).__name__}",
                         remedy="save every drawing as an array (points, 3), and pieces of music as"
                         ' JSON: {"train": [[[60, 64], ...]]}',
                     )

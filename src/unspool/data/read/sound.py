@@ -17,10 +17,12 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
+from unspool.data.read.budget import Allowance, size_of
 from unspool.data.read.container import SOUNDS as CONTAINED
 from unspool.data.read.container import ContainerSound
 from unspool.data.read.files import unreadable
 from unspool.errors import DataError, Option
+from unspool.io.files import open_regular
 
 WAV = (".wav", ".wave")
 OTHERS = (".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au")  # by soundfile
@@ -66,6 +68,13 @@ class Sound:
             return AudioInfo(file.samplerate, file.channels)
 
     @property
+    def size(self) -> int:
+        """Bytes on disk, or in memory."""
+        if self.path is not None:
+            return size_of(self.path)
+        return len(self.data or b"") if self.samples is None else self.samples.nbytes
+
+    @property
     def is_wav(self) -> bool:
         return self.data is not None or is_wav(self.path)
 
@@ -77,8 +86,9 @@ class Sound:
 
     def blocks(self, size: int = BLOCK, *, empty: bool = False) -> Iterator[np.ndarray]:
         """Stretches (n,) of the samples, float32, channels mixed; at least one unless `empty`."""
-        total = 0
+        total, allowed = 0, Allowance(self.name, self.size)
         for block in self._raw(size):
+            allowed.check()
             with np.errstate(over="ignore", invalid="ignore"):  # refused below
                 mixed = block if block.ndim == 1 else block.mean(1, dtype=np.float32)
             if not np.isfinite(mixed).all():
@@ -143,7 +153,7 @@ def is_rate(rate: float) -> bool:
 
 def opened(path: Path, name: str) -> BinaryIO:
     try:
-        return open(path, "rb")
+        return open_regular(path)
     except (OSError, ValueError) as error:
         raise unreadable(path, name, error) from None
 

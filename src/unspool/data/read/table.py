@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.config import DataConfig
+from unspool.data.read.budget import begin
 from unspool.data.read.clips import find_clips
 from unspool.data.read.columns import is_column_number, listed_names, plain
 from unspool.data.read.content import find_encoding
@@ -245,6 +246,7 @@ def open_table(path: str, data: DataConfig) -> Table:
     """
     if data.format != AUTO:
         choose("format", data.format, [AUTO, *FORMATS])
+    begin(data)
     both = sides(path)
     if len(both) > 1:
         return _open_several(path, both, data)

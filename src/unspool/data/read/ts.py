@@ -13,11 +13,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from unspool.config import DataConfig
+from unspool.data.read.budget import Allowance
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import FileHead, Match, Reader, Record, Shape, sampled
 from unspool.data.read.recording import Parser, Recording
@@ -25,6 +27,7 @@ from unspool.data.values import ISO, seconds
 from unspool.errors import DataError
 
 PAIR = re.compile(r"\(([^()]*),([^(),]*)\)")
+BRACKETS = re.compile(r"\([^()]*\)|:")
 WHOLE = re.compile(r"[0-9]{1,18}")
 
 
@@ -71,8 +74,7 @@ class Ts(Reader):
 
     def _parsed(self, content: str, where: str) -> tuple[Any, ...]:
         stamped = self._is("timestamps")
-        # The colons of dates stand within brackets.
-        parts = re.split(r":(?![^(]*\))", content) if stamped else content.split(":")
+        parts = outside_brackets(content) if stamped else content.split(":")
         label = [parts.pop().strip()] if self.answer else []
         known = self.tags.get("classlabel", [])[1:] if self.answer == "label" else []
         if known and label[0] not in known:
@@ -120,6 +122,12 @@ def read_tags(file: TextFile) -> dict[str, list[str]]:
     return tags
 
 
+def outside_brackets(content: str) -> list[str]:
+    """Split at colons but for those of dates, which stand within brackets."""
+    cuts = [match.start() for match in BRACKETS.finditer(content) if match[0] == ":"]
+    return [content[start + 1 : end] for start, end in pairwise([-1, *cuts, len(content)])]
+
+
 def plain_values(parts: Sequence[str], where: str) -> Recording:
     """A list of numbers for each channel; a shorter channel ends in gaps."""
     names = [str(i + 1) for i in range(len(parts))]
@@ -128,7 +136,9 @@ def plain_values(parts: Sequence[str], where: str) -> Recording:
         for name, part in zip(names, parts)
         for cells in [part.split(",") if part.strip() else []]
     ]
-    values = np.full((max(map(len, rows), default=0), len(rows)), np.nan, dtype=np.float32)
+    steps = max(map(len, rows), default=0)
+    Allowance(where).fits(4 * steps * len(rows), f"{steps:,} steps of {len(rows):,} channels")
+    values = np.full((steps, len(rows)), np.nan, dtype=np.float32)
     for k, row in enumerate(rows):
         values[: len(row), k] = row
     return Recording(values, tuple(names))
@@ -164,6 +174,7 @@ def stamped_values(parts: Sequence[str], where: str) -> Recording:
                 )
             steps.setdefault(time, {})[k] = parser.values([cell.strip()], where)[0]
     times = np.array(sorted(steps), dtype=np.float64)
+    Allowance(where).fits(4 * len(times) * len(parts), f"{len(times):,} steps")
     values = np.full((len(times), len(parts)), np.nan, dtype=np.float32)
     for step, time in enumerate(times.tolist()):
         for k, value in steps[time].items():

@@ -25,6 +25,7 @@ from unspool.errors import DataError
 
 SEGMENT = re.compile(r'(\S+)\s+(\S+).*?(?:"([^"]*)"\s*)?$')
 BEGIN = (".START_BOX", ".SEGMENT")
+STROKE_BYTES = 200  # in memory, of a stroke without points
 WHOLE = re.compile(r"[0-9]{1,18}")
 
 
@@ -85,8 +86,11 @@ class Unipen(Reader):
         chosen = [segment for segment in segments if segment.level == self.level]
         chosen = chosen or [Segment("", "?", None, 1, 0)]
         stops = [*(segment.first for segment in chosen[1:]), len(components)]
+        allowed = file.allowance()
         for segment, stop in zip(chosen, stops):
             strokes = strokes_of(segment, components, stop, file)
+            # Segments may name the same strokes again and again.
+            allowed.hold(sum(STROKE_BYTES + points.nbytes for points in strokes), "segments")
             if strokes or segment.label is not None:
                 yield segment.line, (strokes, segment.label, *more)
 

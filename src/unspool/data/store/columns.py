@@ -15,6 +15,7 @@ import numpy as np
 
 from unspool.data.plan import Plan
 from unspool.data.read import Report, Row
+from unspool.data.read.budget import Allowance
 from unspool.data.store.cache import cached
 
 BATCH_ROWS = 1 << 16
@@ -71,12 +72,14 @@ def store_columns(plan: Plan, fields: Mapping[str, Storable], progress: Progress
     def build(folder: Path) -> None:
         writers = [fields[name].writer(folder) for name in names]
         starts: list[tuple[int, int]] = []
+        allowed = Allowance(plan.table.name, sum(file.size() for file in plan.table.files))
         for batch in batches(plan.rows(report_stage(progress, f"tokenising {plan.table.name}"))):
             new = [(row.line, row.file) for row in batch]
             for number, writer in zip(numbers, writers):
                 values = [row.values[number] for row in batch]
                 writer.add(values, partial(where_row, new))
             starts += new
+            allowed.check()
         for writer in writers:
             writer.close()
         np.save(folder / "starts.npy", np.array(starts, dtype=np.int64).reshape(-1, 2))

@@ -1,0 +1,156 @@
+"""Budget of reading: memory and processor time of what is decoded, however small it is stored.
+
+A file may be held in `data.read_memory` megabytes, and in 64 times its size on disk if that is
+more; reading may take `data.read_seconds` of processor time, and 5 s more for each megabyte that
+is read. Large files are therefore never refused for their size, and small ones never grow without
+bounds. Decoders declare what they are about to allocate (`hold`), count what they decompress
+(`Counted`) and look at the clock (`check`); `Reader.rows` times the rows of every format.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, TypeVar
+
+from unspool.config import DataConfig
+from unspool.errors import DataError, Setting
+
+MEGABYTE = 1 << 20
+RATIO = 64  # bytes that are held for each byte on disk
+PER_MEGABYTE = 5.0  # seconds for each megabyte on disk
+QUICK, SLOW, CHUNK = 0.001, 0.01, 64  # seconds and rows of a chunk that is timed as one
+JSON_SIZES = {",": 40, ":": 40, "[": 72, "{": 190}  # bytes of what each of them announces
+T = TypeVar("T")
+
+
+class Limits:
+    """The limits of the process, and the seconds of them that are spent."""
+
+    def __init__(self, data: DataConfig) -> None:
+        self.memory, self.seconds, self.spent = data.read_memory, data.read_seconds, 0.0
+
+
+_limits = Limits(DataConfig())  # of the process: decoders deep inside of fields have no settings
+
+
+def begin(data: DataConfig) -> None:
+    """Start to read data with these settings."""
+    global _limits
+    _limits = Limits(data)
+
+
+class Allowance:
+    """Memory and time for one pass over one file.
+
+    name   for messages
+    size   bytes on disk
+    """
+
+    def __init__(self, name: str, size: int = 0) -> None:
+        self.name, self.held = name, 0
+        self.memory = max(_limits.memory * MEGABYTE, RATIO * size)
+        self.credit = size / MEGABYTE * PER_MEGABYTE
+        self.started, self.before = time.thread_time(), _limits.spent
+
+    def hold(self, size: int, what: str = "") -> None:
+        """Declare bytes that stay in memory; a DataError where they are too many."""
+        self.held += size
+        if self.held > self.memory:
+            raise DataError(
+                f"would take {-(-self.held // MEGABYTE):,} MB of memory{f' ({what})' * bool(what)},"
+                f" more than the {self.memory // MEGABYTE:,} MB that a file of this size may",
+                where=self.name,
+                remedy=("if you trust the file: ", Setting(read_memory=self._enough)),
+            )
+
+    def fits(self, size: int, what: str = "") -> None:
+        """`hold`, of what is released again."""
+        self.hold(size, what)
+        self.held -= size
+
+    @property
+    def _enough(self) -> int:
+        return 1 << (self.held // MEGABYTE).bit_length()
+
+    def check(self) -> None:
+        """Raise a DataError where this pass takes too long; its consumer's time counts as well."""
+        self._refuse_slow(self.before + time.thread_time() - self.started - self.credit)
+
+    def spend(self, seconds: float) -> None:
+        """Count processor time, of this pass's credit first."""
+        free = min(self.credit, seconds)
+        self.credit -= free
+        _limits.spent += seconds - free
+        self._refuse_slow(_limits.spent)
+
+    def _refuse_slow(self, seconds: float) -> None:
+        if seconds > _limits.seconds:
+            _limits.spent = 0.0
+            raise DataError(
+                f"takes more than {_limits.seconds:g} s of processor time to read, which is long"
+                " for its size",
+                where=self.name,
+                remedy=(
+                    "if you trust the file: ",
+                    Setting(read_seconds=round(10 * _limits.seconds)),
+                ),
+            )
+
+    @contextmanager
+    def spending(self) -> Iterator[Allowance]:
+        """Count the time of a block."""
+        started = time.thread_time()
+        try:
+            yield self
+        except DataError:  # which is about the content
+            raise
+        else:
+            self.spend(time.thread_time() - started)
+
+    def timed(self, rows: Iterable[T]) -> Iterator[T]:
+        """The same rows; only the time to read them counts, not that of their consumer."""
+        rows, count = iter(rows), 1
+        while True:
+            started, chunk, error = time.thread_time(), list[T](), None
+            try:
+                chunk.extend(islice(rows, count))
+            except DataError as bad_row:  # comes after the rows before it
+                error = bad_row
+            taken = time.thread_time() - started
+            yield from chunk
+            if error is not None:
+                raise error
+            self.spend(taken)
+            if len(chunk) < count:
+                return
+            count = min(CHUNK, 2 * count) if taken < QUICK else 1 if taken > SLOW else count
+
+
+class Counted(io.RawIOBase):
+    """Decompressed content, whose bytes are counted."""
+
+    def __init__(self, content: Any, allowance: Allowance) -> None:
+        self._content, self._allowance = content, allowance
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._content.read(size if size >= 0 else self._allowance.memory + 1)
+        self._allowance.hold(len(data), "decompressed")
+        return data
+
+
+def json_size(text: str) -> int:
+    """Bytes that the values of a JSON text take."""
+    return len(text) + sum(size * text.count(mark) for mark, size in JSON_SIZES.items())
+
+
+def size_of(path: str | os.PathLike[str]) -> int:
+    """Bytes of a file on disk; 0 where it cannot be seen."""
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):
+        return 0
