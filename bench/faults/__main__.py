@@ -22,6 +22,7 @@ from pathlib import Path
 
 import samples
 from attack import Attack
+from bombs import Bombs
 from disks import Disks
 from flips import Flips
 from folders import Folders
@@ -33,7 +34,8 @@ from server import Server
 from settings import Settings
 
 PARTS: dict[str, type[Part]] = {
-    kind.name: kind for kind in (Inputs, Folders, Flips, Settings, Kills, Disks, Races, Server)
+    kind.name: kind
+    for kind in (Inputs, Bombs, Folders, Flips, Settings, Kills, Disks, Races, Server)
 }
 
 

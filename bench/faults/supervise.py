@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 MOST_SECONDS = 10.0  # of computing, or of waiting for something that does not come
-MOST_BYTES = 2 << 30
+MOST_BYTES = 1_500_000_000
 DOCUMENTED = {0, 1, 2, 129, 130, 143}
 PARENT_DEATH_SIGNAL = 1  # of prctl(2)
 BROKEN = 70  # the exit code that stands for an exception
