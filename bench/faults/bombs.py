@@ -48,7 +48,7 @@ class Bombs(Part):
         words = ["-o", "out", *SMALL] if command == "train" else []
         ended = case.run(command, path, *words, *options)
         case.check(ended.code in (0, 2), f"{name}: exit code {ended.code}")
-        named = path.name in ended.error or path.stem in ended.error
+        named = str(path) in ended.error or str(case.folder) in ended.error
         case.check(ended.code != 2 or named, f"{name}: no name of a file in {ended.error!r}")
 
 
@@ -595,7 +595,7 @@ def ink_traces(folder: Path, size: float) -> Bomb:
 @family
 def long_note(folder: Path, size: float) -> Bomb:
     """A note of up to 2^28 ticks, of which 1 is a beat."""
-    ticks = round((1 << 28) * size**6)
+    ticks = round(((1 << 28) - 1) * size**6)
     groups = [ticks >> shift & 0x7F | (0x80 if shift else 0) for shift in (21, 14, 7, 0)]
     track = b"\0\x90\x3c\x40" + bytes(groups) + b"\x80\x3c\0\0\xff\x2f\0"
     head = b"MThd" + struct.pack(">IHHH", 6, 0, 1, 1)

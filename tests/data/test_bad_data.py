@@ -163,7 +163,7 @@ def test_unreadable_file(tmp_path, monkeypatch, error: OSError) -> None:
     def refuse(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(files, "open", refuse, raising=False)
+    monkeypatch.setattr(files, "open_regular", refuse)
     with pytest.raises(DataError, match=r"a\.txt: cannot be read: (permission denied|i/o error)"):
         load(path)
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 
 def main() -> None:
     """Run one command and leave with its exit code."""
+    open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # What the terminal's encoding cannot write is escaped rather than an error.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -22,6 +23,18 @@ def main() -> None:
     except KeyboardInterrupt:  # while the commands are imported
         code = complain("stopped", 130)
     sys.exit(code)
+
+
+def open_closed_streams() -> None:
+    """A stream that the caller has closed (`>&-`) gives and takes nothing; without this the next
+    file that is opened would have its number."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def run(arguments: list[str]) -> int:

@@ -242,7 +242,7 @@ def load_stream(
 
 def encode_table(plan: Plan, fields: Fields, progress: Progress = None) -> tuple[Part, list[str]]:
     """A whole table for fields that have been fitted, as for an evaluation: no row is left out but
-    those without the answer.
+    those without the answer or without any step to read.
 
     The notes are about what the model cannot read or write.
     """
@@ -257,9 +257,13 @@ def encode_table(plan: Plan, fields: Fields, progress: Progress = None) -> tuple
         else:
             values[name] = each.values(column, progress)
     rows, notes = np.arange(len(next(iter(values.values())))), list[str]()
-    targets = {name: each for name, each in fields.items() if each.is_target and not each.sized}
-    if targets:
-        rows, notes = full_rows(targets, plan, stored, "rows")
+    required = {
+        name: each
+        for name, each in fields.items()
+        if (each.is_target and not each.sized) or each.without_steps(stored.columns[name])
+    }
+    if required:
+        rows, notes = full_rows(required, plan, stored, "rows")
         values = {name: column.select(rows) for name, column in values.items()}
     part = Part(
         fields, values, rows=rows, lines=stored.lines[rows], files=stored.files[rows], plan=plan

@@ -139,9 +139,9 @@ def test_images_of_pillow_and_arrays() -> None:
         ),
         (
             png_header(20_000, 20_000),
-            "x.png: is too large to be decoded: at most 67,108,864 pixels",
+            "x.png: would take 3,815 MB of memory (20,000 x 20,000 pixels), more than the 512 MB",
         ),
-        (png_header(9_000, 9_000), "got '9,000 x 9,000'. Save it smaller"),
+        (png_header(9_000, 9_000), "read_memory=1024"),
         (png_header(8, 8), "x.png: cannot be decoded"),
     ],
 )
@@ -248,7 +248,7 @@ def test_arrays_of_another_shape(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no array of images"):
         open_table(str(path), DataConfig(input="image"))
     np.savez(path, x=np.zeros((0, 4, 4), np.uint8))
-    with pytest.raises(DataError, match="images have from 1 to 67,108,864 pixels"):
+    with pytest.raises(DataError, match="images have no pixels"):
         open_table(str(path), DataConfig())
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(DataError, match="a NumPy file that is damaged, or none"):

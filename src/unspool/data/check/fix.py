@@ -198,7 +198,9 @@ class Partial:
     def __enter__(self) -> IO[str]:
         zipped = self.path.suffix == ".gz"
         opened: Any = gzip.open if zipped else open
-        self.file: IO[str] = opened(self.part, "wt", encoding="utf-8", newline="")
+        self.file: IO[str] = opened(
+            self.part, "wt", encoding="utf-8", errors="backslashreplace", newline=""
+        )
         return self.file
 
     def __exit__(self, kind: Any, *rest: object) -> None:

@@ -212,6 +212,10 @@ class Field(ABC):
         """The stored column; `key` names it in the cache, where(row, step) is a position in its
         file."""
 
+    def without_steps(self, column: Any) -> bool:
+        """Whether there are rows of which a network has nothing to read."""
+        return False
+
     def blank(self, column: Any) -> np.ndarray:
         """(N,) bool: rows without a value."""
         return np.zeros(len(column), dtype=bool)

@@ -93,6 +93,9 @@ class RecordingField(Field):
     def blank(self, column: Any) -> np.ndarray:
         return self.source.blank(column)
 
+    def without_steps(self, column: Any) -> bool:
+        return bool((column.values.lengths == 0).any())
+
     def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
         return self.source.missing or super().what_is_missing(column, rows)
 

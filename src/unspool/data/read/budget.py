@@ -33,6 +33,7 @@ class Limits:
 
     def __init__(self, data: DataConfig) -> None:
         self.memory, self.seconds, self.spent = data.read_memory, data.read_seconds, 0.0
+        self.since: float | None = None  # the moment when what is being read now began
 
 
 _limits = Limits(DataConfig())  # of the process: decoders deep inside of fields have no settings
@@ -77,6 +78,12 @@ class Allowance:
     def _enough(self) -> int:
         return 1 << (self.held // MEGABYTE).bit_length()
 
+    def tick(self) -> None:
+        """Raise a DataError where the rows, or the block, that is being read takes too long."""
+        if _limits.since is not None:
+            seconds = time.thread_time() - _limits.since
+            self._refuse_slow(_limits.spent + seconds - self.credit)
+
     def check(self) -> None:
         """Raise a DataError where this pass takes too long; its consumer's time counts as well."""
         self._refuse_slow(self.before + time.thread_time() - self.started - self.credit)
@@ -103,13 +110,16 @@ class Allowance:
 
     @contextmanager
     def spending(self) -> Iterator[Allowance]:
-        """Count the time of a block."""
-        started = time.thread_time()
+        """Count the time of a block, once if blocks are nested."""
+        outermost, started = _limits.since is None, time.thread_time()
+        if outermost:
+            _limits.since = started
         try:
             yield self
-        except DataError:  # which is about the content
-            raise
-        else:
+        finally:
+            if outermost:
+                _limits.since = None
+        if outermost:
             self.spend(time.thread_time() - started)
 
     def timed(self, rows: Iterable[T]) -> Iterator[T]:
@@ -118,14 +128,14 @@ class Allowance:
         while True:
             started, chunk, error = time.thread_time(), list[T](), None
             try:
-                chunk.extend(islice(rows, count))
+                with self.spending():
+                    chunk.extend(islice(rows, count))
             except DataError as bad_row:  # comes after the rows before it
                 error = bad_row
             taken = time.thread_time() - started
             yield from chunk
             if error is not None:
                 raise error
-            self.spend(taken)
             if len(chunk) < count:
                 return
             count = min(CHUNK, 2 * count) if taken < QUICK else 1 if taken > SLOW else count
@@ -140,6 +150,7 @@ class Counted(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         data: bytes = self._content.read(size if size >= 0 else self._allowance.memory + 1)
         self._allowance.hold(len(data), "decompressed")
+        self._allowance.tick()
         return data
 
 

@@ -16,6 +16,8 @@ from unspool.errors import DataError
 from unspool.text.words import solid
 
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+LONG = 10_000  # tokens of a sentence after which its memory is looked at
+FIELD_BYTES = 150  # in memory, of a token's field
 DOCUMENT_MARK = "-DOCSTART-"
 _COMMENT = re.compile(r"#\s*\w[\w. ]*=")  # as in `# sent_id = 3`
 _SPACES = re.compile(r"[ \t]+")
@@ -94,6 +96,8 @@ class Conll(Reader):
                 )
             if self.is_word(fields):
                 sentence.append(Token(number, fields))
+                if not len(sentence) % LONG:
+                    file.allowance().fits(FIELD_BYTES * len(fields) * len(sentence), "a sentence")
         if sentence:
             yield sentence
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 from unspool.config import DataConfig
 from unspool.data.read.columns import CAPTION_NAMES
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import FileHead, Match, Reader, Record, Shape, sampled
+from unspool.data.read.reader import SAMPLE, FileHead, Match, Reader, Record, Shape, sampled
 from unspool.errors import DataError
 from unspool.io.files import parse_json
 
@@ -105,6 +105,7 @@ class Stories(CorpusReader):
             if not rest:
                 story.append(question)
                 places[number] = len(story)
+                file.allowance().fits(SAMPLE * 8 * len(story), "a story")  # of each question
                 continue
             if not story:
                 raise DataError(

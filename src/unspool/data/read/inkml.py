@@ -56,7 +56,7 @@ class Parsed:
             with self.file._open() as (content, _):
                 while data := content.read(1 << 16):
                     self._allowed.hold(TEXT_RATIO * len(data))
-                    self._allowed.check()
+                    self._allowed.tick()
                     self._parser.Parse(data, False)
                 self._parser.Parse(b"", True)
         except expat.ExpatError as error:

@@ -273,7 +273,8 @@ def open_table(path: str, data: DataConfig) -> Table:
             "pairs of lines are two files", where=path, remedy="name two files: a.en,a.de"
         )
     name = files[0].name if len(files) == 1 else path
-    reader = reader_type(files, data)
+    with files[0].allowance().spending():
+        reader = reader_type(files, data)
     unread = media.remark if media is not None else ""
     if media is None and Path(path).is_dir():
         unread = left_out(visible_below(Path(path)), [file.path for file in files])
