@@ -36,6 +36,7 @@ from unspool.data.read.files import (
 )
 from unspool.data.read.formats import AUTO, FORMATS, guess_format
 from unspool.data.read.json_lines import no_field
+from unspool.data.read.linked import LinkedRows, listing_table, text_files, with_texts
 from unspool.data.read.media import Medium, find_media, left_out
 from unspool.data.read.plain import LongText, label_file
 from unspool.data.read.reader import Column, FileHead, Reader, Row, Shape
@@ -257,6 +258,9 @@ def open_table(path: str, data: DataConfig) -> Table:
     if media is not None and media.listed and len(media.files) > 1:
         tables = [open_table(str(file.path), data) for file in media.files]
         return stack_tables(path, tables, [PARTS[stem(f.path).lower()] for f in media.files])
+    folder = Path(path) if media is None and Path(path).is_dir() else None
+    if folder and (listed := _listed_texts(listing_table(folder), folder, data)):
+        return replace(listed, path=path)
     files = media.files if media else find_files(path, encoding=data.encoding)
     reader_type, certain = FORMATS["folder"], True
     if media is not None and not media.listed:
@@ -268,6 +272,8 @@ def open_table(path: str, data: DataConfig) -> Table:
         reader_type, certain = guess_format(files[0], data)
     elif files[0].path.parent != Path(path):
         reader_type = FORMATS["folders"]
+    elif data.format == AUTO:
+        _refuse_listed(Path(path), data)
     if reader_type.shape == Shape.PAIRS:
         raise DataError(
             "pairs of lines are two files", where=path, remedy="name two files: a.en,a.de"
@@ -276,14 +282,42 @@ def open_table(path: str, data: DataConfig) -> Table:
     with files[0].allowance().spending():
         reader = reader_type(files, data)
     unread = media.remark if media is not None else ""
-    if media is None and Path(path).is_dir():
-        unread = left_out(visible_below(Path(path)), [file.path for file in files])
+    if folder:
+        unread = left_out(visible_below(folder), [file.path for file in files])
     reader.remark = ", ".join(filter(None, (reader.remark, unread)))
     by_file = Path(path).is_dir() and media is None
     by_file = by_file and reader.shape not in (Shape.FOLDER, Shape.SERIES, Shape.DRAWINGS)
     if by_file and not any(column.profile.is_numbers for column in reader.columns):
         raise no_texts(Path(path))
-    return Table(path, name, files, certain, data, reader, in_folder=media is not None)
+    table = Table(path, name, files, certain, data, reader, in_folder=media is not None)
+    own_file = media is None and len(files) == 1 and reader.shape == Shape.TABLE
+    return with_texts(table, table.folder, ids=False) if own_file else table
+
+
+def _listed_texts(listing: Path | None, folder: Path, data: DataConfig) -> Table | None:
+    """A table whose rows name texts in a folder."""
+    if listing is None or not text_files(folder):
+        return None
+    table = with_texts(open_table(str(listing), data), folder, ids=True)
+    return table if isinstance(table.reader, LinkedRows) else None
+
+
+def _refuse_listed(folder: Path, data: DataConfig) -> None:
+    """Raise a DataError for a folder of texts that a table beside it names."""
+    try:
+        listed = _listed_texts(listing_table(folder.absolute().parent), folder, data)
+    except DataError:  # the table is not what was asked for
+        return
+    if listed is not None:
+        raise DataError(
+            f"its files are texts that {listed.name} names",
+            where=folder,
+            remedy=(
+                f"name the folder of both, {Path(listed.name).parent}, or use ",
+                Option(format="folder"),
+                " for labels by the names of files",
+            ),
+        )
 
 
 def _open_several(path: str, paths: Sequence[str], data: DataConfig) -> Table:
