@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
 from unspool.data.profile import label_like, repeats
+from unspool.data.read.files import TEXTS
 from unspool.data.read.reader import Column
 from unspool.data.values import is_number
 
@@ -71,6 +72,12 @@ def known_pair(names: Sequence[str]) -> tuple[int, int] | None:
         return source, target
     two = {plain(name) for name in names}
     return (0, 1) if len(names) == 2 == len(two) and two <= LANGUAGES else None
+
+
+def names_texts(column: Column) -> bool:
+    """Whether values end as the names of files of text do."""
+    named = [isinstance(value, str) and value.endswith(TEXTS) for value in column.sample]
+    return sum(named) > 0.5 * len(named)
 
 
 def longest(columns: Sequence[Column]) -> Column | None:

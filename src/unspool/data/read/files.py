@@ -43,6 +43,7 @@ from unspool.errors import DataError, Option, Setting, nearest
 from unspool.io.files import open_pipe, open_regular
 
 STDIN = "-"
+TEXTS = (".txt", ".txt.gz")  # endings of files that are a text each
 BLOCK = 1 << 20  # bytes read at once
 HEAD_BLOCKS = 4
 LOOKED_AT = 10_000  # files of a folder in which nothing can be read
@@ -312,7 +313,7 @@ def texts_in(place: Path, names: Sequence[str], encoding: str) -> list[TextFile]
         return [
             TextFile(folder / name, readable_name(folder / name), encoding)
             for name in names
-            if name.endswith((".txt", ".txt.gz")) and not name.startswith(".")
+            if name.endswith(TEXTS) and not name.startswith(".")
         ]
 
     folders = [place / name for name in names if (place / name).is_dir() and name[0] != "."]

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unspool.config import DataConfig
-from unspool.data.read.files import Report, TextFile, names_in, stem, visible_below
+from unspool.data.read.columns import names_texts
+from unspool.data.read.files import TEXTS, Report, TextFile, names_in, stem, visible_below
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.data.read.stack import COPIED
 from unspool.errors import DataError, Option
@@ -21,7 +22,6 @@ from unspool.errors import DataError, Option
 if TYPE_CHECKING:
     from unspool.data.read.table import Table
 
-TEXTS = (".txt", ".txt.gz")
 TABLES = (".csv", ".tsv", ".tab", ".jsonl", ".xlsx", ".parquet")
 TEXT = "text"
 MOST_FILES = 1_000_000
@@ -114,12 +114,6 @@ def with_texts(table: Table, folder: Path, *, ids: bool) -> Table:
             reader = LinkedRows(table, Link(column, files))
             return replace(table, reader=reader, files=reader.files)
     return table
-
-
-def names_texts(column: Column) -> bool:
-    """Whether values end as names of texts do."""
-    values = [value for value in column.sample if isinstance(value, str) and value]
-    return bool(values) and sum(value.endswith(TEXTS) for value in values) > 0.5 * len(values)
 
 
 def text_files(folder: Path) -> dict[str, Path]:

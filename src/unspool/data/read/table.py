@@ -20,7 +20,7 @@ from typing import Any
 from unspool.config import DataConfig
 from unspool.data.read.budget import begin
 from unspool.data.read.clips import find_clips
-from unspool.data.read.columns import is_column_number, listed_names, plain
+from unspool.data.read.columns import is_column_number, listed_names, names_texts, plain
 from unspool.data.read.content import find_encoding
 from unspool.data.read.file_index import FileIndex
 from unspool.data.read.files import (
@@ -290,8 +290,9 @@ def open_table(path: str, data: DataConfig) -> Table:
     if by_file and not any(column.profile.is_numbers for column in reader.columns):
         raise no_texts(Path(path))
     table = Table(path, name, files, certain, data, reader, in_folder=media is not None)
-    own_file = media is None and len(files) == 1 and reader.shape == Shape.TABLE
-    return with_texts(table, table.folder, ids=False) if own_file else table
+    if reader.shape == Shape.TABLE and not table.by_file and any(map(names_texts, reader.columns)):
+        return with_texts(table, table.folder, ids=False)
+    return table
 
 
 def _listed_texts(listing: Path | None, folder: Path, data: DataConfig) -> Table | None:
