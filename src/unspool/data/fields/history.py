@@ -15,6 +15,7 @@ import numpy as np
 
 from unspool.data.calendar import TimeStep, cycles_of, find_step
 from unspool.data.fields.history_steps import at_equal_steps, on_equal_steps, season_of, spread
+from unspool.data.fields.sentinels import sentinel_notes
 from unspool.data.fields.series_examiner import HistoryExaminer
 from unspool.data.fields.series_values import fit_moments
 from unspool.data.fields.source import SeriesSource, count
@@ -244,7 +245,7 @@ class HistoryField(RecordingField):
         )
         if fitted.gaps.any():
             notes.append(f"{int(fitted.gaps.sum()):,} gaps in train are marked, not filled")
-        return notes
+        return notes + sentinel_notes(train, self.channels)
 
     def _roles(self) -> list[str]:
         roles = {

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from unspool.data.fields.examiner import Examiner
+from unspool.data.fields.sentinels import sentinel_notes
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_values import (
     STATISTICS,
@@ -169,7 +170,8 @@ class VectorSource(ABC):
         return fitted
 
     def fit_notes(self, column: Any, rows: np.ndarray, fitted: FittedChannels) -> list[str]:
-        return [self.summary(column.values.lengths[rows]), *self.flaw_notes(column, rows, fitted)]
+        notes = [self.summary(column.values.lengths[rows]), *self.flaw_notes(column, rows, fitted)]
+        return notes + sentinel_notes(column.values.select(rows), self.channels)
 
     def summary(self, lengths: np.ndarray) -> str:
         """Describe training rows of such lengths in one line."""
