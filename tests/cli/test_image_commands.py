@@ -39,6 +39,15 @@ def test_train_evaluate_predict_look(here: Path, unspool, reading: str) -> None:
     assert ended.code == 0, ended.err
     every = [json.loads(line) for line in ended.out.splitlines()]
     assert len(every) == 30
+    ended = unspool("predict", run, home, "--json")  # a folder without --file
+    assert [json.loads(line) for line in ended.out.splitlines()] == every
+    (here / "x.heic").write_bytes(b"\0\0\0\x18ftypheic\0\xff")
+    ended = unspool("predict", run, here / "x.heic")
+    assert (ended.code, ended.out) == (2, "")
+    assert "x.heic: is an HEIC or AVIF image. Save it as PNG or JPEG" in ended.err
+    ended = unspool("predict", run, here / "nothing")
+    assert "the model reads image, which is no text; got" in ended.err
+    assert "Name a file or a folder of them" in ended.err
     assert alone["label"] == every[0]["label"]
     np.savez(here / "new.npz", x=np.stack([shape(i) for i in range(4)]))
     ended = unspool("predict", run, "--file", here / "new.npz")

@@ -96,6 +96,25 @@ def test_columns_that_are_images_are_named(unspool, translator, tmp_path) -> Non
     assert (first["image"], first["folder"]) == (f"{tmp_path}/bad film/1.png", "bad film")
 
 
+def test_settings_of_reading(unspool, classifier, tmp_path) -> None:
+    """`--set sheet=`, which messages name, also for a run."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for name in ("a", "b"):
+        sheet = book.create_sheet(name)
+        for row in [("text", "label"), *((f"{text} {name}", "pos") for text in TEXTS)]:
+            sheet.append(row)
+    book.save(tmp_path / "new.xlsx")
+    for command in (("predict", classifier, "--file"), ("evaluate", classifier)):
+        for name in ("a", "b"):
+            ended = unspool(*command, tmp_path / "new.xlsx", "--set", f"sheet={name}")
+            assert ended.code == 0, ended.err
+            assert f"sheet '{name}' of 3" in ended.err
+        ended = unspool(*command, tmp_path / "new.xlsx", "--set", "hidden=3")
+        assert ended.code == 2
+        assert "unknown setting of reading; got 'hidden'" in ended.err
+
+
 def test_tags(unspool, tagger) -> None:
     ended = unspool("predict", tagger, "Anna met Ulm today.")
     assert ended.out == "[PER Anna] met [LOC Ulm] today.\n"

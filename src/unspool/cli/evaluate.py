@@ -15,8 +15,10 @@ from unspool.cli.options import (
     Chosen,
     Files,
     Run,
+    Set,
     collecting,
     one_path,
+    reading_settings,
     task_options,
 )
 
@@ -39,6 +41,7 @@ def evaluate(
     run: Run,
     data: Files,
     reading: Chosen = NONE,
+    set_: Set = None,
     decoding: Chosen = NONE,
     pictures: Pictures = None,
     as_json: AsJson = False,
@@ -71,7 +74,11 @@ def evaluate(
     options = task_options(loaded, decoding)
     with show.reading() as progress:
         report = loaded.evaluate(
-            one_path(data), options=options, note=show.note, progress=progress, **reading
+            one_path(data),
+            options=options,
+            note=show.note,
+            progress=progress,
+            **reading_settings(set_, reading),
         )
     show.result(report, as_json=as_json)
     album.add(report_pictures(report.to_json()))

@@ -65,6 +65,7 @@ READING: dict[str, Any] = {
         "Series: column whose equal values make rows one recording; none: one a file."
         "  [default: by its name]",
     ),
+    "sort": switch("--sort", "Series: sort the steps of each recording by time."),
     "unseen": option(
         "HOW",
         "Rows of test data whose label does not occur in the training data: missed (counted as"

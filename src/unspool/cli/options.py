@@ -120,6 +120,13 @@ Data = Annotated[str, Argument(metavar="DATA", help=DATA_HELP)]
 Files = Annotated[list[str], Argument(metavar="DATA...", help=DATA_HELP)]
 
 
+# Settings of reading that may differ from file to file.
+READ_ANEW = (
+    "date_format", "decimal", "encoding", "format", "header", "id", "label_separator", "missing",
+    "pattern", "sheet", "sort", "split_column", "stroke_layout", "time", "unseen",
+)  # fmt: skip
+
+
 def one_path(files: list[str] | None) -> str | None:
     """Several files as one path, a.csv,b.csv."""
     return ",".join(files) if files else None
@@ -253,6 +260,18 @@ def assignments(pairs: list[str] | None, reading: Chosen = NONE) -> dict[str, An
 
     data = {f"data.{name}": value for name, value in reading.items()}
     return {**data, **parse_assignments(pairs or [])}
+
+
+def reading_settings(pairs: list[str] | None, reading: Chosen) -> dict[str, Any]:
+    """How data are read for a trained run: the options, and `--set` of what it leaves open."""
+    from unspool.config.resolve import parse_assignments
+    from unspool.errors import choose
+
+    settings = parse_assignments(pairs or [])
+    named = {name.removeprefix("data."): value for name, value in settings.items()}
+    for name in named:
+        choose("setting of reading", name, READ_ANEW, where="--set")
+    return {**reading, **named}
 
 
 def task_options(run: LoadedRun, chosen: Chosen) -> Any:

@@ -10,7 +10,18 @@ from typer import Argument, Option
 
 from unspool.cli import show
 from unspool.cli.option_groups import DECODING, reading_options
-from unspool.cli.options import NONE, Chosen, Run, collecting, option_names, readable, task_options
+from unspool.cli.options import (
+    NONE,
+    Chosen,
+    Run,
+    Set,
+    collecting,
+    one_path,
+    option_names,
+    readable,
+    reading_settings,
+    task_options,
+)
 
 if TYPE_CHECKING:
     from unspool.api.run import Run as LoadedRun
@@ -28,8 +39,8 @@ def predict(
         list[str] | None,
         Argument(
             metavar="TEXT",
-            help="The texts, or the names of files of sound; - reads standard input: one text a"
-            " line, or sound to be transcribed as it comes.",
+            help="The texts; of models that read something else the files or folders of it; - reads"
+            " standard input: one text a line, or sound to be transcribed as it comes.",
         ),
     ] = None,
     file: Annotated[
@@ -53,6 +64,7 @@ def predict(
         ),
     ] = None,
     reading: Chosen = NONE,
+    set_: Set = None,
     decoding: Chosen = NONE,
     picture: Annotated[
         Path | None,
@@ -127,7 +139,7 @@ def predict(
       unspool predict runs/calls-bilstm call.wav --picture lattice.png
       unspool predict runs/calls-bilstm --file calls --lm runs/book-lstm --lm-weight 0.5
     """
-    loaded = show.loaded(run)
+    loaded, reading = show.loaded(run), reading_settings(set_, reading)
     from unspool.cli.answers import check_ending, write_answers
     from unspool.cli.predict_picture import drawing_first, picture_of, with_first
     from unspool.tasks.abilities import OpensStream
@@ -230,11 +242,13 @@ def read_items(
         named = [run.task.input_field.form.named(readable(text, "a name")) for text in texts]
         if all(column_name is not None for column_name in named):
             return named, None
-        raise ConfigError(
-            f"the model reads {run.task.input}, which is no text",
-            got=texts[0],
-            remedy=f"name their file: --file {texts[0]}",
-        )
+        if texts == ["-"] or not all(Path(text).exists() for text in texts):
+            raise ConfigError(
+                f"the model reads {run.task.input}, which is no text",
+                got=texts[0],
+                remedy="name a file or a folder of them, or - with --file",
+            )
+        file, texts = one_path(texts), []
     if texts and texts != ["-"]:
         return [readable(text, "a text") for text in texts], None
     # What a person types is read as lines, whatever the training file was.

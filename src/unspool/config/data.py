@@ -77,6 +77,7 @@ class DataConfig(Section):
         " half, unix, unix_ms, unix_us, unix_ns, excel or decimal_year; number: no dates; auto: by"
         " the cells and the name of their column",
     )
+    sort: bool = setting(False, "series: sort the steps of each recording by their time")
     decimal: Literal["auto", "point", "comma"] = setting(
         "auto",
         "tables: decimal mark, 1,234.5 or 1.234,5; auto: by the numbers, and 10,128 by the"

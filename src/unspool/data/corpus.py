@@ -281,7 +281,7 @@ def refuse_nothing(plan: Plan, fields: Fields, stored: Stored) -> None:
             raise DataError(
                 f"all {len(stored):,} rows have an empty {name}",
                 where=plan.table.name,
-                remedy=(f"name the column that holds the {name} with ", option),
+                remedy=(f"fill it, or name the column that holds the {name} with ", option),
             )
 
 

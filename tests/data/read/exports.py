@@ -40,6 +40,13 @@ EXPORTS = [
           tuple(json.dumps({"ImportId": name}) for name in ("status", "_recordId", "QID1", "QID2")),
           *(("IP Address", f"R_{i}", t, y) for i, (t, y) in enumerate(ROWS))])),
           "classify", FIRST, 48, "2 rows of headings.*'Q1', label in 'Q2'"),
+    Messy("units.csv", text(table("time,temp,wind,note", rows=[("s", "degC", "(m/s)", ""),
+          *((i, i * 7 % 5, f"{i}.5", "NA" if i % 2 else "x") for i in range(20))])), "forecast", [],
+          1, r"1 row of headings below the header left out \(s, degC, \(m/s\); --set header=true",
+          asked="forecast"),
+    Messy("gap-first.csv", text(table("time,temp,wind", rows=[(0, "NA", "NA"), *((i + 1, i * 7 % 5,
+          f"{i}.5") for i in range(20))])), "forecast", [], 1, "time in 'time', channels",
+          asked="forecast"),
     Messy("empty-columns.csv", text("text,label,,,\n" + "".join(
           f'"{t}",{y}{",,," * (i % 2)}\n' for i, (t, y) in enumerate(ROWS))), "classify", FIRST,
           48),

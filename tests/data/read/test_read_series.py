@@ -449,3 +449,27 @@ def test_arrays_of_matlab(tmp_path) -> None:
     savemat(tmp_path / "c.mat", {"mts": {"train": x}})
     with pytest.raises(DataError, match=r"holds no array of numbers of 1 to 3.*got .mts"):
         open_plan(tmp_path / "c.mat", DataConfig())
+
+
+def test_steps_are_sorted_where_that_is_asked_for(tmp_path) -> None:
+    order = [2, 0, 3, 1, 4]
+    rows = [f"{name},2024-01-{i + 1:02},{i},{i * i},n{i}\n" for i in order for name in "ab"]
+    (tmp_path / "a.csv").write_text("id,date,x,y,note\n" + "".join(rows))
+    with pytest.raises(
+        DataError, match=r":4: the time in column 'date' goes backwards.*--sort sor"
+    ):
+        list(open_plan(tmp_path / "a.csv", DataConfig(horizon=1)).rows())
+    plan = open_plan(tmp_path / "a.csv", DataConfig(horizon=1, sort=True))
+    for (series,) in (row.values for row in plan.rows()):
+        np.testing.assert_array_equal(series.values, [[i, i * i] for i in range(5)])
+        assert series.steps()[1] == "2024-01-02 00:00:00"
+    (tmp_path / "a.csv").write_text("id,date,x,y,note\n" + "".join(rows + rows[:1]))
+    with pytest.raises(DataError, match=r"a.csv:12: the time is that of line 2, too"):
+        list(open_plan(tmp_path / "a.csv", DataConfig(horizon=1, sort=True)).rows())
+
+
+def test_lists_in_cells_of_text_are_named(tmp_path) -> None:
+    rows = "".join(f'{i},"[[{i}, 1], [2, 3]]"\n' for i in range(9))
+    (tmp_path / "a.csv").write_text("id,points\n" + rows)
+    with pytest.raises(DataError, match=r"a.csv:2: column 'points' holds lists in cells of text"):
+        list(open_plan(tmp_path / "a.csv", DataConfig(series="points"), "forecast").rows())

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from unspool.data.profile import label_like, repeats
 from unspool.data.read.files import TEXTS
 from unspool.data.read.reader import Column
-from unspool.data.values import is_number
+from unspool.data.values import is_missing, is_number
 
 TEXT_NAMES = (
     "text", "sentence", "review", "document", "content", "body", "comment", "tweet", "message",
@@ -42,6 +42,8 @@ LANGUAGES = frozenset({
 })  # fmt: skip
 LONGEST_NAME = 30  # of a column
 MOST_ABOVE = 20  # rows above a header
+LONGEST_UNIT = 15  # characters
+FEWEST_BELOW = 4  # rows of a table whose second one may hold units
 IMPORT_ID = '{"ImportId"'  # Qualtrics writes one below every name, behind the question
 
 Cells = Sequence[str]
@@ -170,12 +172,23 @@ def rows_above(rows: Sequence[Cells], is_header: Callable[[Sequence[Cells]], boo
 
 
 def rows_below(rows: Sequence[Cells]) -> int:
-    """Count the rows below the header with questions and identifiers of Qualtrics."""
+    """Count the rows below the header with units, or questions and identifiers of Qualtrics."""
     for count, row in enumerate(rows[1:3], start=1):
         filled = [cell for cell in row if cell.strip()]
         if filled and sum(cell.startswith(IMPORT_ID) for cell in filled) > len(filled) / 2:
             return count
-    return 0
+    return int(len(rows) > FEWEST_BELOW and are_units(rows[1], rows[2:]))
+
+
+def are_units(row: Cells, body: Sequence[Cells]) -> bool:
+    """Whether a row has a short word in each column of which all others are numbers: `degC`."""
+    body = [cells for cells in body if len(cells) == len(row)]
+    columns = [[cells[i].strip() for cells in body] for i in range(len(row))]
+    filled = [[cell for cell in column if not is_missing(cell)] for column in columns]
+    figures = [i for i, column in enumerate(filled) if column and all(map(is_number, column))]
+    words = [row[i].strip() for i in figures]
+    short = all(0 < len(word) <= LONGEST_UNIT for word in words)
+    return len(figures) > 1 and short and not any(is_number(w) or is_missing(w) for w in words)
 
 
 def data_like(tables: Sequence[Sequence[Cells]]) -> int:

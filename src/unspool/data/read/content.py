@@ -68,7 +68,18 @@ KINDS = (
     Signature(0, b"\x89HDF", "an HDF5 file", "export it as CSV or Parquet"),
     Signature(0, b"\x93NUMPY", "a NumPy array", "export it as CSV"),
     *(Signature(0, bytes((0x80, version)), PICKLE, UNPICKLE) for version in (2, 3, 4, 5)),
-    Signature(0, b"RDX3\n", "an R data file", "write it with write.csv() in R"),
+    *(
+        Signature(0, magic, "an R data file (.rds, .RData)", "write it with write.csv() in R")
+        for magic in (b"RDX2\n", b"RDX3\n", b"X\n\0\0\0", b"A\n2\n", b"A\n3\n")
+    ),
+    *(
+        Signature(4, magic, "an HEIC or AVIF image", "save it as PNG or JPEG")
+        for magic in (b"ftypheic", b"ftypheix", b"ftypmif1", b"ftypavif")
+    ),
+    *(
+        Signature(0, magic, "a TIFF image", "save it as PNG or JPEG")
+        for magic in (b"II*\0", b"MM\0*")
+    ),
     Signature(0, b"<stata_dta>", "a Stata file", "write it with `export delimited` in Stata"),
     Signature(0, b"$FL2", "an SPSS file", "save it as CSV in SPSS"),
     Signature(0, b"\x89PNG", "a PNG image", "give its name the ending .png"),

@@ -15,6 +15,7 @@ from unspool.config import DataConfig
 from unspool.data.profile import label_like
 from unspool.data.read.columns import (
     KNOWN_NAMES,
+    LONGEST_NAME,
     fitted,
     has_header,
     known_pair,
@@ -63,12 +64,14 @@ class Cells(Reader):
     mark           delimiter by which such files are recognised
     dialect        in which cells are written; None where they are no text
     above, below   rows next to the header that are neither it nor data
+    headings       cells of the first row below
     """
 
     shape = Shape.TABLE
     mark: ClassVar[str] = ""
     dialect: Dialect | None = None
     above = below = 0
+    headings: Sequence[str] = ()
     numerals: Mapping[int, Numerals] = {}
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
@@ -98,6 +101,8 @@ class Cells(Reader):
         if len(files) == 1 and data.header is None:
             self.above = rows_above(rows, is_header)
             self.below = rows_below(rows[self.above :])
+            under = rows[self.above + 1 : self.above + 2]
+            self.headings = [cell.strip() for cells in under for cell in cells if cell.strip()]
             rows = [*rows[self.above : self.above + 1], *rows[self.above + self.below + 1 :]]
         self.width = table_width(rows[0], rows)
         cells = self.width * min(SAMPLE, len(rows))
@@ -140,7 +145,11 @@ class Cells(Reader):
                 f"{how_many(self.above)} above the header left out ({Setting(header=True)}: none)"
             )
         if self.below:
-            remarks.append(f"{how_many(self.below)} of headings below the header left out")
+            shown = ", ".join(cell[:LONGEST_NAME] for cell in self.headings[:3])
+            remarks.append(
+                f"{how_many(self.below)} of headings below the header left out ({shown};"
+                f" {Setting(header=True)}: none)"
+            )
         again = [new for new, name in zip(names, self.names) if new != name]
         if again:
             remarks.append(f"of columns of one name the later ones are {', '.join(again[:3])}")

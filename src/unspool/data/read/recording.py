@@ -228,6 +228,13 @@ class Parser:
             number = float(cell)
         except (TypeError, ValueError, OverflowError):
             number = math.inf
+        if isinstance(cell, str) and cell.startswith("["):
+            raise DataError(
+                f"column {self.names[column]!r} holds lists in cells of text",
+                where=where,
+                got=cell,
+                remedy='write rows as JSON lines, {"series": [[0.5, 1], [2, 3]]}, or a step a row',
+            )
         if isinstance(cell, bool) or not abs(number) < LARGEST:
             raise DataError(
                 f"column {self.names[column]!r} holds no number",

@@ -103,6 +103,7 @@ class StepRows(Reader):
             "time": [column.number for column in layout.times],
             "dates": layout.dates,
             "channels": [column.number for column in layout.channels],
+            **({"sort": True} if self.table.data.sort else {}),
         }
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
@@ -181,25 +182,50 @@ class StepRows(Reader):
         assert self.layout.time is not None
         name = self.layout.time.name
         time = parse_time(cell, name, self._where(row), self.layout.dates)
-        if recording.times and time <= recording.times[-1]:
+        if recording.times and time <= recording.times[-1] and not self.table.data.sort:
             how = "is that of the row before" if time == recording.times[-1] else "goes backwards"
             raise DataError(
                 f"the time in column {name!r} {how}",
                 where=self._where(row),
                 got=cell if isinstance(cell, str) else written(cell),
                 remedy=(
-                    "sort each recording by time, without repetitions; name its columns with ",
+                    "give each time once; ",
+                    Option(sort=True),
+                    " sorts each recording by time, ",
                     Option("id", "time"),
-                    "; ",
+                    " name its columns, ",
                     Option(time="none"),
                     " keeps the order of the rows",
                 ),
             )
         recording.times.append(time)
 
+    def _sort(self, recording: Growing) -> None:
+        """Sort the steps by time; a DataError for a time that comes twice."""
+        times = np.frombuffer(recording.times, np.float64)
+        order = np.argsort(times, kind="stable")
+        if (twice := np.flatnonzero(np.diff(times[order]) == 0)).size:
+            first, second = (recording.lines[int(i)] for i in order[twice[0] : twice[0] + 2])
+            raise DataError(
+                f"the time is that of line {first:,}, too",
+                where=self.table.where(second, file=recording.file),
+                remedy=(
+                    "give each time once, or name the column of recordings with ",
+                    Option("id"),
+                ),
+            )
+        values = np.frombuffer(recording.values, np.float32).reshape(len(times), -1)
+        recording.values = array("f", values[order].tobytes())
+        recording.times = array("d", times[order].tobytes())
+        recording.lines = array("q", (recording.lines[int(i)] for i in order))
+        if recording.others:
+            recording.others = [recording.others[int(i)] for i in order]
+
     def _row(
         self, recording: Growing, numbers: Sequence[int], others: Sequence[int], sampled: bool
     ) -> Row:
+        if self.table.data.sort and recording.times:
+            self._sort(recording)
         return Row(
             tuple(self._value(recording, number, others, sampled) for number in numbers),
             recording.line,

@@ -59,7 +59,7 @@ class SeriesKind(InputKind):
     numeric = True
     rows = "recordings"
     settings = declare(
-        data="series time date_format id channels scaling irregular window stride max_length"
+        data="series time date_format sort id channels scaling irregular window stride max_length"
         " missing",
         model="time_masks time_mask band_masks band_mask",
     )

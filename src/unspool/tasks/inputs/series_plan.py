@@ -332,7 +332,8 @@ def of_cells(layout: Wide) -> Conversion:
     width, names = len(layout.channels), tuple(layout.channels)
 
     def convert(values: Values, columns: tuple[str, ...], where: str) -> Values:
-        cells = np.array(parser.values(values[0], where), dtype=np.float32).reshape(-1, width)
+        row = values[0] if len(layout.columns) > 1 else values[:1]
+        cells = np.array(parser.values(row, where), dtype=np.float32).reshape(-1, width)
         seen = np.flatnonzero(~np.isnan(cells).all(1))
         steps = cells[: seen[-1] + 1 if len(seen) else 0]
         if times is None:
