@@ -50,6 +50,7 @@ CASES = of_inputs()
 
 # Settings that a run reads only in certain cases, which the small runs below are not.
 RARE = {
+    "data.bad_files",  # damaged files
     "data.channels",  # numbers of several channels in one cell
     "data.columns",
     "data.decimal",  # tables of text

@@ -43,6 +43,8 @@ def check(
     fix        where to write a copy of `data` without some of what was found; never over a file
     repair     what to repair in it: names with commas; None for the usual
     """
+    if not {"bad_files", "data.bad_files"} & settings.keys():
+        settings["data.bad_files"] = "skip"  # all of them are listed
     plan = open_data(source_of(data, labels), task=task, settings=settings)
     if fix is not None:
         check_target(plan, Path(fix))
@@ -66,6 +68,9 @@ def check(
         suspects=suspects,
         progress=progress,
     )
+    bad_files = [line for part in plans.values() for line in part.table.reader.bad_files]
+    notes = [*dict.fromkeys(bad_files), *checked.report.notes]
+    checked = replace(checked, report=replace(checked.report, notes=notes))
     if fix is None:
         return checked.report
     repairs = Repairs(checked.examiners, repair)

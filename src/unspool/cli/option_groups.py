@@ -66,6 +66,11 @@ READING: dict[str, Any] = {
         "  [default: by its name]",
     ),
     "sort": switch("--sort", "Series: sort the steps of each recording by time."),
+    "bad_files": option(
+        "HOW",
+        "Files of a folder that cannot be read: error (fail at the first), or skip (leave them out"
+        " and count them).  [default: error; check lists all]",
+    ),
     "unseen": option(
         "HOW",
         "Rows of test data whose label does not occur in the training data: missed (counted as"

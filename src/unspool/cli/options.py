@@ -122,8 +122,8 @@ Files = Annotated[list[str], Argument(metavar="DATA...", help=DATA_HELP)]
 
 # Settings of reading that may differ from file to file.
 READ_ANEW = (
-    "date_format", "decimal", "encoding", "format", "header", "id", "label_separator", "missing",
-    "pattern", "sheet", "sort", "split_column", "stroke_layout", "time", "unseen",
+    "bad_files", "date_format", "decimal", "encoding", "format", "header", "id", "label_separator",
+    "missing", "pattern", "sheet", "sort", "split_column", "stroke_layout", "time", "unseen",
 )  # fmt: skip
 
 

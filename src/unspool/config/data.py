@@ -267,6 +267,11 @@ class DataConfig(Section):
         "rows without a label (empty, NaN, null, N/A and the like): drop and count"
         " them, fail at the first one, or keep these spellings as labels",
     )
+    bad_files: Literal["error", "skip"] = setting(
+        "error",
+        "files of a folder that cannot be read: fail at the first one, or read all files once"
+        " before and leave out and count the bad ones",
+    )
     unseen: Literal["missed", "error"] = setting(
         "missed",
         "classify: rows of test data whose label does not occur in the training data: count them as"

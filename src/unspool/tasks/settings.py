@@ -21,7 +21,8 @@ from unspool.tasks.inputs import INPUTS, TEXT
 
 # Settings that no task and no kind of input declares, so that none need be imported to know them.
 EVERY_RUN = declare(
-    data="input format encoding read_memory read_seconds columns decimal sheet split_column"
+    data="input format encoding read_memory read_seconds columns decimal sheet bad_files"
+    " split_column"
     " header valid_share test_share split_seed folds fold fold_part group",
     model="network cell bidirectional layers hidden filters widths embedding dropout"
     " options heads feed_forward activation norm epsilon embedding_norm positions"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from unspool.config import DataConfig
 from unspool.data.plan import split_plans
@@ -182,3 +184,31 @@ def test_a_folder_that_cannot_be_read_is_named(kind, tmp_path, monkeypatch) -> N
         monkeypatch.setattr(os, name, refusing)
     with pytest.raises(DataError, match=r"/a: cannot be read: permission denied\. Check"):
         open_plan(tmp_path, DataConfig())
+
+
+def test_files_that_cannot_be_read_are_counted_and_left_out(tmp_path) -> None:
+    import unspool
+
+    for i in range(20):
+        label = "ab"[i % 2]
+        (tmp_path / "images" / label).mkdir(parents=True, exist_ok=True)
+        grey = np.full((8, 8), 20 * (i % 2) + i, np.uint8)
+        Image.fromarray(grey).save(tmp_path / "images" / label / f"{i}.png")
+    for name in ("a/0.png", "b/1.png"):
+        path = tmp_path / "images" / name
+        path.write_bytes(path.read_bytes()[:30])
+    write(tmp_path / "texts", {f"{'ab'[i % 2]}/{i}.txt": f"text {i}" for i in range(20)})
+    (tmp_path / "texts/a/2.txt").write_bytes(b"caf\xe9")
+    for folder, count in (("images", 2), ("texts", 1)):
+        plan = open_plan(tmp_path / folder, DataConfig(bad_files="skip"))
+        assert len(list(plan.rows())) == 20 - count
+        assert f"{count} files that cannot be read left out" in plan.summary
+        assert len(plan.table.reader.bad_files) == count
+        report = unspool.check(str(tmp_path / folder), suspects=False)
+        assert sum("not an image" in n or "utf-8" in n for n in report.notes) == count
+    with pytest.raises(DataError, match=r"2.txt:1: not valid utf-8"):
+        list(open_plan(tmp_path / "texts", DataConfig()).rows())
+    for path in (tmp_path / "images").rglob("*.png"):
+        path.write_bytes(b"")
+    with pytest.raises(DataError, match=r"0.png: "):
+        open_plan(tmp_path / "images", DataConfig(bad_files="skip"))

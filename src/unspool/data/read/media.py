@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -58,6 +58,7 @@ class Medium(NamedTuple):
     plural    what files are called
     endings   of their names
     make      a value of a path, and of what messages call it
+    decode    the whole content of a value, in parts
     described names of columns of texts that describe them, rather than being what is said or
               written in them
     stepped   whether a label for each step makes sense, and whether a value may be a folder
@@ -68,6 +69,7 @@ class Medium(NamedTuple):
     plural: str
     endings: tuple[str, ...]
     make: Callable[[Path, str], Any]
+    decode: Callable[[Any], Iterable[Any]]
     described: tuple[str, ...] = ()
     stepped: bool = False
 
@@ -83,11 +85,11 @@ class Medium(NamedTuple):
 
 
 NUMBERED = re.compile(r"(\.\w+)#\d+$")
-AUDIO = Medium("audio", "sound", "recordings", SOUNDS, Sound)
-IMAGE = Medium("image", "images", "images", PICTURES, Picture, CAPTION_NAMES)
+AUDIO = Medium("audio", "sound", "recordings", SOUNDS, Sound, Sound.blocks)
+IMAGE = Medium("image", "images", "images", PICTURES, Picture, Picture.decode, CAPTION_NAMES)
 # Only films are surely videos: a GIF, or a folder of images, is one where input=video says so.
-VIDEO = Medium("video", "videos", "clips", FILMS, Clip, CAPTION_NAMES, stepped=True)
-MUSIC = Medium("music", "music", "pieces", MIDIS, Midi)
+VIDEO = Medium("video", "videos", "clips", FILMS, Clip, Clip.frames, CAPTION_NAMES, stepped=True)
+MUSIC = Medium("music", "music", "pieces", MIDIS, Midi, Midi.score)
 MEDIA = (AUDIO, IMAGE, VIDEO, MUSIC)
 
 
@@ -122,6 +124,11 @@ class MediaFiles(Reader):
     def beside(self, files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
         """Columns that files beside them make."""
         return []
+
+    @classmethod
+    def probe(cls, file: TextFile) -> None:
+        for _ in cls.medium.decode(cls.medium.make(file.unpacked(), file.name)):
+            pass
 
     @property
     def options(self) -> dict[str, Any]:

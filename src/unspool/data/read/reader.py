@@ -171,6 +171,7 @@ class Reader:
     stroke_layout  how strokes are nested
     noun         what a column is called
     remark       what else the summary says: which sheet of several
+    bad_files    messages about files that were left out, as they cannot be read
     options      what decides, besides the content of the files, what is read: for keys of caches
     """
 
@@ -192,6 +193,7 @@ class Reader:
     noun: ClassVar[str] = "column"
     header: bool = False
     remark: str = ""
+    bad_files: Sequence[str] = ()
     first_line: int = 1
     columns: list[Column]
 
@@ -217,6 +219,13 @@ class Reader:
         format is binary, for files whose suffix belongs to no format.
         """
         return Match.NO
+
+    @classmethod
+    def probe(cls, file: TextFile) -> None:
+        """Read a whole file; a DataError where that fails."""
+        if not cls.binary:
+            for _ in file.blocks():
+                pass
 
     @property
     def options(self) -> dict[str, Any]:

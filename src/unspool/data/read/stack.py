@@ -45,6 +45,7 @@ class StackedRows(Reader):
         self.files = [file for reader in readers for file in reader.files]
         for name in COPIED:
             setattr(self, name, getattr(first, name))
+        self.bad_files = [line for reader in readers for line in reader.bad_files]
         self.columns = list(first.columns)
         self.remark = first.remark
         if parts:

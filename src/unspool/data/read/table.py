@@ -279,12 +279,18 @@ def open_table(path: str, data: DataConfig) -> Table:
             "pairs of lines are two files", where=path, remedy="name two files: a.en,a.de"
         )
     name = files[0].name if len(files) == 1 else path
+    every_file = [file.path for file in files]
+    bad_files: list[DataError] = []
+    if len(files) > 1 and data.bad_files == "skip":
+        files, bad_files = usable_files(files, reader_type)
     with files[0].allowance().spending():
         reader = reader_type(files, data)
+    reader.bad_files = list(map(str, bad_files))
     unread = media.remark if media is not None else ""
     if folder:
-        unread = left_out(visible_below(folder), [file.path for file in files])
-    reader.remark = ", ".join(filter(None, (reader.remark, unread)))
+        unread = left_out(visible_below(folder), every_file)
+    bad = f"{len(bad_files):,} files that cannot be read left out" if bad_files else ""
+    reader.remark = ", ".join(filter(None, (reader.remark, unread, bad)))
     by_file = Path(path).is_dir() and media is None
     by_file = by_file and reader.shape not in (Shape.FOLDER, Shape.SERIES, Shape.DRAWINGS)
     if by_file and not any(column.profile.is_numbers for column in reader.columns):
@@ -293,6 +299,22 @@ def open_table(path: str, data: DataConfig) -> Table:
     if reader.shape == Shape.TABLE and not table.by_file and any(map(names_texts, reader.columns)):
         return with_texts(table, table.folder, ids=False)
     return table
+
+
+def usable_files(
+    files: Sequence[TextFile], reader: type[Reader]
+) -> tuple[list[TextFile], list[DataError]]:
+    """The files that can be read, and an error for each of the others."""
+    usable, errors = [], []
+    for file in files:
+        try:
+            reader.probe(file)
+            usable.append(file)
+        except DataError as error:
+            errors.append(error)
+    if not usable:
+        raise errors[0]
+    return usable, errors
 
 
 def _listed_texts(listing: Path | None, folder: Path, data: DataConfig) -> Table | None:
