@@ -138,7 +138,8 @@ def pair_labels(table: Table, data: DataConfig, text: Column) -> list[str]:
     """The columns that are called by what is answered about two texts; or the only one there is."""
     if not table.header:
         return []
-    others = [column for column in table.columns if column not in (text, split_column(table, data))]
+    taken = (text, split_column(table, data))
+    others = [column for column in table.columns if column not in taken]
     names = {plain(column.name): column.name for column in reversed(others)}
     labels = [names[name] for name in PAIR_LABELS if name in names]
     return labels or [

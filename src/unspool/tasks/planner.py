@@ -268,7 +268,8 @@ def holds_figures(table: Table) -> bool:
 
 
 def no_plan_error(table: Table, task: str) -> DataError:
-    if holds_figures(table):
+    numbers = sum(column.profile.is_numbers for column in table.columns)
+    if table.shape == Shape.TABLE and table.header and numbers > len(table.columns) / 2:
         return DataError(
             "holds numbers, and nothing says what is to be learnt of them",
             where=table.path,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from itertools import combinations, islice
+from itertools import combinations, islice, pairwise
 from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
@@ -33,6 +34,7 @@ GROUP_NAMES = (
 )  # fmt: skip
 NUMBER = "number"  # the format of times that are no dates
 FEWEST = 3  # columns of a row that is a series, where nothing says that it is one
+PAIRED = 20  # columns of groups, two of which may tell series apart
 OFTEN = 3  # rows of a series, on average, where nothing says which column tells them apart
 DEEP_SAMPLE = 100_000  # rows looked at where a sample might not tell
 NUMBERED = re.compile(r"(.*?)[_\-. \[(]*(\d{1,9})[\])]*")
@@ -99,6 +101,7 @@ def find_layout(
     steps      whether a row is a step, even if nothing else says so
     continued  whether a row is a step unless the columns are numbered or called by dates
     """
+    taken = set(taken)
     requested = None if data.series is None else table.several(data.series, option="series")
     arrays = [
         column
@@ -110,10 +113,11 @@ def find_layout(
     id = asked_column(table, data.id, "id")
     inferred = table.header and data.id == "auto"
     keys = () if id is None else id.members
-    others = [column for column in table.columns if column not in (*taken, *keys)]
+    reserved = taken.union(keys)
+    others = [column for column in table.columns if column not in reserved]
     if inferred:
         id = known([c for c in others if c.profile.is_repeated], ID_NAMES)
-    named_values = [column for column in requested or () if column.profile.is_numbers]
+    named_values = {column for column in requested or () if column.profile.is_numbers}
     candidates = [column for column in others if column not in named_values]
     time = time_column(table, data, [column for column in candidates if column != id])
     if inferred and id is None and time is not None:
@@ -209,46 +213,61 @@ def date_format(data: DataConfig, time: Column | None) -> str | None:
 
 def find_id(table: Table, columns: Sequence[Column], time: Column) -> Column | None:
     """The column, or the first two, that tell series apart; of two one may be a label."""
-    others = [column for column in columns if column not in time.members]
-    one = next((c for c in others if tells_series_apart(table, [c], time)), None)
-    if one is not None:
-        return one
-    every = [column for column in table.columns if column not in time.members]
-    pairs = (list(pair) for pair in combinations(every, 2))
-    two = next((pair for pair in pairs if tells_series_apart(table, pair, time)), None)
-    return None if two is None else joined(two)
+    one = keys_of_series(table, [[column] for column in columns], time)
+    if one:
+        return one[0][0]
+    every = [c for c in table.columns if c not in time.members and c.profile.is_group]
+    two = keys_of_series(table, list(combinations(every[:PAIRED], 2)), time)
+    return joined(two[0]) if two else None
 
 
-def tells_series_apart(table: Table, columns: Sequence[Column], time: Column) -> bool:
-    """Whether columns are an id: times increase in rows with the same values, not in all."""
-    if table.by_file or not table.header or not all(column.profile.is_group for column in columns):
-        return False
-    numbers = tuple(column.number for column in columns)
-    return follows_by(table.reader, numbers, time_numbers(time), time_format(time))
+def keys_of_series(
+    table: Table, keys: Sequence[Sequence[Column]], time: Column
+) -> list[Sequence[Column]]:
+    """Those of the keys that are an id: times increase in rows with the same values, not in all."""
+    if table.by_file or not table.header:
+        return []
+    groups = {
+        tuple(column.number for column in key): key
+        for key in keys
+        if all(column not in time.members and column.profile.is_group for column in key)
+    }
+    clock = tuple(member.number for member in time.members)
+    return [groups[key] for key in follows_by(table.reader, (*groups,), clock, time_format(time))]
 
 
-def time_numbers(time: Column) -> tuple[int, ...]:
-    return tuple(member.number for member in time.members)
+@lru_cache(maxsize=8)
+def first_times(reader: Reader, time: tuple[int, ...], dates: str | None) -> array[float] | None:
+    """The times of the first rows; None where one cannot be read, or where all increase."""
+    times = array("d")
+    for row in islice(reader.rows(time), DEEP_SAMPLE):
+        try:
+            times.append(parse_time(row.values if len(time) > 1 else row.values[0], "", "", dates))
+        except DataError:
+            return None
+    return times if any(after <= before for before, after in pairwise(times)) else None
 
 
 @lru_cache(maxsize=64)  # every task asks
 def follows_by(
-    reader: Reader, keys: tuple[int, ...], time: tuple[int, ...], dates: str | None
-) -> bool:
-    """Whether times increase within equal keys in the first rows, with three rows to a key."""
-    latest: dict[Any, float] = {}
-    before, backwards, count = -math.inf, False, 0
-    for row in islice(reader.rows([*keys, *time]), DEEP_SAMPLE):
-        name, cells = row.values[: len(keys)], row.values[len(keys) :]
-        try:
-            now = parse_time(cells if len(cells) > 1 else cells[0], "", "", dates)
-        except DataError:
-            return False
-        if now <= latest.get(key := tuple(map(str, name)), -math.inf):
-            return False
-        latest[key], backwards = now, backwards or now <= before
-        before, count = now, count + 1
-    return backwards and count >= OFTEN * len(latest)
+    reader: Reader, keys: tuple[tuple[int, ...], ...], time: tuple[int, ...], dates: str | None
+) -> list[tuple[int, ...]]:
+    """The keys within which times increase in the first rows, with three rows to a key."""
+    times = first_times(reader, time, dates) if keys else None
+    if times is None:
+        return []
+    places = {number: i for i, number in enumerate({number for key in keys for number in key})}
+    latest: dict[tuple[int, ...], dict[Any, float]] = {key: {} for key in keys}
+    for now, row in zip(times, reader.rows([*places])):
+        for key in list(latest):
+            name = tuple(str(row.values[places[number]]) for number in key)
+            if now <= latest[key].get(name, -math.inf):
+                del latest[key]
+            else:
+                latest[key][name] = now
+        if not latest:
+            break
+    return [key for key, names in latest.items() if len(times) >= OFTEN * len(names)]
 
 
 def has_matrices(column: Column) -> bool:

@@ -81,7 +81,7 @@ class Medium(NamedTuple):
 
     def file_of(self, name: str) -> str:
         """The name of the file that a table calls `photo.jpg#2`: the second of its captions."""
-        return NUMBERED.sub(r"\1", name)
+        return NUMBERED.sub(r"\1", name) if "#" in name else name
 
 
 NUMBERED = re.compile(r"(\.\w+)#\d+$")

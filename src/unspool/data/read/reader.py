@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum, StrEnum
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from unspool.config import DataConfig
 from unspool.data.profile import ColumnProfile
@@ -17,6 +17,7 @@ from unspool.data.read.files import Report, TextFile
 if TYPE_CHECKING:
     from unspool.data.read.media import Medium
 
+T = TypeVar("T")
 SAMPLE = 1000  # rows looked at
 
 
@@ -93,6 +94,9 @@ class Column(_Column):
     glue     theirs with this between them, but for empty ones
     """
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.number))
+
     @cached_property
     def profile(self) -> ColumnProfile:
         return ColumnProfile(self.sample)
@@ -108,6 +112,20 @@ class Column(_Column):
         if self.glue is None or not all(isinstance(value, str) for value in filled):
             return values
         return self.glue.join(filled)
+
+
+def fact(function: Callable[[Column], T]) -> Callable[[Column], T]:
+    """A function of a column that computes its result once: plans ask about every column often."""
+    key = f"{function.__module__}.{function.__name__}"
+
+    @wraps(function)
+    def known(column: Column) -> T:
+        facts = vars(column)
+        if key not in facts:
+            facts[key] = function(column)
+        return facts[key]
+
+    return known
 
 
 def joined(columns: Sequence[Column], glue: str | None = None) -> Column:

@@ -51,7 +51,8 @@ class StepRows(Reader):
             setattr(self, name, getattr(inner.reader, name))
         self.first_line = inner.reader.first_line
         self.by_file = layout.id is None
-        self.others = [c for c in inner.columns if c not in (*layout.times, *layout.channels)]
+        steps = {*layout.times, *layout.channels}
+        self.others = [column for column in inner.columns if column not in steps]
         self.paths = path_columns(inner.files) if self.by_file and inner.by_file else []
         self.parser = Parser([column.name for column in layout.channels])
         self.keys = [] if layout.id is None else list(layout.id.members)

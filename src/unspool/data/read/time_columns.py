@@ -14,7 +14,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from unspool.data.read.columns import known, plain
-from unspool.data.read.reader import Column, joined
+from unspool.data.read.reader import Column, fact, joined
 from unspool.data.read.table import Table
 from unspool.data.values import (
     DECIMAL_YEAR,
@@ -90,6 +90,7 @@ def time_format(column: Column) -> str | None:
     return column.profile.date_format or number_format(column)
 
 
+@fact
 def number_format(column: Column) -> str | None:
     """The format of numbers that are dates; None where they are any numbers."""
     values = [value for value in column.sample if not is_missing(value)]
@@ -98,7 +99,7 @@ def number_format(column: Column) -> str | None:
     words, numbers = words_of(column.name), [float(value) for value in values]
     low, high = min(numbers), max(numbers)
     whole = all(number.is_integer() for number in numbers)
-    cells = [written(value) for value in values]
+    cells = [written(value) for value in values] if whole else []
     for form, size, names in (
         ("%Y%m%d%H", 10, TIME_WORDS),
         ("%Y%m%d", 8, TIME_WORDS),
@@ -137,17 +138,19 @@ def is_clock(numbers: Sequence[float]) -> bool:
 
 def is_index(column: Column, *, restarts: bool = False) -> bool:
     """Whether a column numbers the rows, 0, 1, 2, ...; `restarts`: again from the first number."""
-    values = [value for value in column.sample if not is_missing(value)]
-    likely = column.number == 0 or plain(column.name) in INDEX_NAMES
-    if len(values) < (3 if likely else FEWEST_STEPS) or len(values) < len(column.sample):
+    values, likely = column.sample, column.number == 0 or plain(column.name) in INDEX_NAMES
+    if len(values) < (3 if likely else FEWEST_STEPS):
         return False
-    if not all(is_number(value) and not isinstance(value, list) for value in values):
-        return False
-    numbers = [float(value) for value in values]
-    start = numbers[0]
+    start = scalar(values[0])
     return start.is_integer() and all(
-        after - before == 1 or (restarts and after == start) for before, after in pairwise(numbers)
+        after - before == 1 or (restarts and after == start)
+        for before, after in pairwise(map(scalar, values))
     )
+
+
+def scalar(value: Any) -> float:
+    """NaN of what is no number."""
+    return float(value) if is_number(value) and not isinstance(value, list) else math.nan
 
 
 def find_time(table: Table, columns: Sequence[Column]) -> Column | None:
@@ -248,10 +251,15 @@ def find_other_unit(column: Column) -> int | None:
     return next(others, None)
 
 
+@fact
+def mixed_date(column: Column) -> int | None:
+    return find_mixed(column.sample)
+
+
 def refuse_mixed(table: Table, columns: Sequence[Column]) -> None:
     """Raise a DataError about a column in which most cells are dates, but not of one format."""
     for column in columns:
-        odd = find_mixed(column.sample)
+        odd = mixed_date(column)
         if odd is None and words_of(column.name) & TIME_WORDS:
             odd = find_other_unit(column)
         if odd is None:

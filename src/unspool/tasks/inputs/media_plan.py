@@ -205,9 +205,8 @@ def answer_column(
         return answer, f"{target} in {answer.name!r}"
     if (data.label if of_texts else data.text) is not None:
         return None
-    taken = {column.number for column in files.members}
-    others = [c for c in table.columns if c.number not in taken]
-    others = [c for c in others if c != split_column(table, data)]
+    taken = {*files.members, split_column(table, data)}
+    others = [c for c in table.columns if c not in taken]
     names = NAMES[target]
     if of_texts and not named:
         names = text_names(files, medium, target)

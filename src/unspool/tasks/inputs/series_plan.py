@@ -23,7 +23,7 @@ from unspool.data.read.layout import (
     Nested,
     Wide,
     find_layout,
-    tells_series_apart,
+    keys_of_series,
     time_column,
 )
 from unspool.data.read.recording import Parser, Recording, as_recording
@@ -223,7 +223,8 @@ def find_series(
 
 def name_column(table: Table, taken: Sequence[Column]) -> Column | None:
     """The column that calls series that are a row each: an id, or words that do not repeat."""
-    others = [column for column in table.columns if column not in taken] if table.header else []
+    rest = set(table.columns).difference(taken)
+    others = [column for column in table.columns if column in rest] if table.header else []
     unique = [c for c in others if c.sample and c.profile.classes == len(c.sample)]
     words = (c for c in unique if not c.profile.is_numbers and not c.profile.is_dates)
     return known(unique, ID_NAMES) or next(words, None)
@@ -274,7 +275,8 @@ def long_series(
 def guess_label(table: Table, data: DataConfig, target: Target | None) -> Column | None:
     """A column with a known name; else in a table without names the first or the last, and in one
     with names and without dates the only one of words that come again."""
-    columns = [column for column in table.columns if column != split_column(table, data)]
+    split = split_column(table, data)
+    columns = [column for column in table.columns if column != split]
     requested = set(data.series.split(",")) if data.series else set()
     columns = [column for column in columns if column.name not in requested]
     if table.header:
@@ -290,7 +292,8 @@ def guess_label(table: Table, data: DataConfig, target: Target | None) -> Column
         if time is not None and time_format(time) is not None:
             return None  # what has dates is more often to be continued
         if data.id == "auto" and time is not None:
-            words = [c for c in words if not tells_series_apart(table, [c], time)]
+            ids = keys_of_series(table, [[c] for c in words], time)
+            words = [c for c in words if [c] not in ids]
         return words[0] if len(words) == 1 else None
     if target is None or len(columns) < 2:
         return None
@@ -311,8 +314,7 @@ def is_class(value: Any) -> bool:
 
 def holds_text(table: Table, layout: Layout, taken: Sequence[Column]) -> bool:
     """Whether a column beside the series is called a text, or is one by its look."""
-    columns = [c for c in table.columns if c not in layout.used and c not in taken]
-    return any(is_text(column) for column in columns)
+    return any(map(is_text, set(table.columns).difference(layout.used, taken)))
 
 
 def is_text(column: Column) -> bool:

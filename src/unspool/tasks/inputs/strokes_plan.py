@@ -57,7 +57,8 @@ def find_strokes(table: Table, data: DataConfig) -> Drawn | None:
 
 
 def nested(column: Column) -> bool:
-    return find_layout(column.sample) is not None and depth(column.sample[0]) == 3
+    lists = bool(column.sample) and depth(column.sample[0]) == 3
+    return lists and find_layout(column.sample) is not None
 
 
 def of_layout(layout: Layout) -> Conversion:
