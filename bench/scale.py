@@ -177,13 +177,12 @@ def check_table(path: str) -> dict[str, float]:
     open_plan(path, DataConfig())
     planned = time.process_time() - began
     unspool.check(path)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIGABYTE
-    return {"plan": planned, "check": time.process_time() - began - planned, "peak_gb": peak}
+    return {"plan": planned, "check": time.process_time() - began - planned}
 
 
 def compare_tables(folder: Path, largest: int, plot: str | None) -> None:
     curves: dict[str, list[tuple[int, float]]] = {}
-    titles = ("plan s", "check s", "grows by", "peak GB")
+    titles = ("plan s", "check s", "grows by")
     print(f"{'table':<10}{'of':<8}{'':>10}" + "".join(f"{title:>10}" for title in titles))
     for name, (side, make) in TABLE_KINDS.items():
         most = largest if side == "rows" else min(largest, MOST_COLUMNS)
@@ -199,7 +198,7 @@ def compare_tables(folder: Path, largest: int, plot: str | None) -> None:
             grows = [log(b / a) / log(m / n) for (n, a), (m, b) in pairwise(curve)][-1:]
             print(
                 f"{name:<10}{side:<8}{size:>10,}{result['plan']:>10.2f}{result['check']:>10.2f}"
-                f"{grows[0] if grows else float('nan'):>10.2f}{result['peak_gb']:>10.2f}",
+                f"{grows[0] if grows else float('nan'):>10.2f}",
                 flush=True,
             )
     if plot is not None:

@@ -172,6 +172,14 @@ class TrainingError(UserError):
     exit_code = 1
 
 
+CONTROLS = {i: f"\\x{i:02x}" for i in (*range(32), *range(127, 160)) if chr(i) not in "\t\n"}
+
+
+def visible(text: str) -> str:
+    """A text whose control characters, which a terminal would obey, are escaped."""
+    return text.translate(CONTROLS)
+
+
 def shorten(value: object, limit: int = 60) -> str:
     """The value for a message: quoted if it is text, cut if it is long."""
     text = repr(value) if isinstance(value, str) else str(value)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import random
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from unspool.errors import UserError
 from unspool.topic_model.methods import METHODS
 from unspool.topic_model.page import mark
 from unspool.topic_model.settings import TopicSettings
+from unspool.training import output_folder
 
 KINDS = {
     "kitchen": "pizza crust cheese oven tomato dough",
@@ -257,6 +260,38 @@ def test_a_folder_refuses_what_it_cannot_do(found, tmp_path, capsys) -> None:
     (damaged / "topics.json").write_text('{"format": 1}')
     with pytest.raises(UserError, match="damaged"):
         unspool.topics(damaged)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_folder_that_was_interrupted_does_not_stand_in_the_way(
+    corpus, tmp_path, monkeypatch, killed
+) -> None:
+    """`killed`: nothing of what was written is removed either."""
+    out, replace = tmp_path / "out", os.replace
+    for last in (1, 4, 9, 12):  # while files are written aside, and while they are moved
+        count = 0
+
+        def interrupt(source: object, target: object, last: int = last) -> None:
+            nonlocal count
+            count += 1
+            if count == last:
+                raise KeyboardInterrupt
+            replace(source, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", interrupt)
+            if killed:
+                patch.setattr(
+                    output_folder, "shutil", SimpleNamespace(rmtree=lambda *_, **__: None)
+                )
+            with pytest.raises(KeyboardInterrupt):
+                unspool.topics(corpus, out=out, quiet=True, count=2)
+        assert not (out / "topics.json").exists()
+    assert unspool.topics(corpus, out=out, quiet=True, count=2).path == out
+    assert not list(out.rglob("*.part"))
+    with pytest.raises(UserError, match="already holds topics"):
+        unspool.topics(corpus, out=out, quiet=True, count=2)
+    assert len(unspool.topics(out)) == 2
 
 
 def test_topics_of_a_table_keep_its_columns(found, corpus, tmp_path, capsys) -> None:

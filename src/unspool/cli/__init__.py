@@ -95,5 +95,7 @@ def reader_gone() -> int:
 
 def complain(message: str, code: int) -> int:
     with suppress(OSError):  # of a terminal that was closed
-        print(f"unspool: {' '.join(message.split())}", file=sys.stderr)
+        from unspool.errors import visible
+
+        print(f"unspool: {visible(' '.join(message.split()))}", file=sys.stderr)
     return code

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from unspool.cli.show import note
 from unspool.data.plan import Plan
-from unspool.errors import DataError, choose
+from unspool.errors import DataError, choose, visible
 from unspool.tasks import Answer
 from unspool.tasks.answer import counted
 
@@ -123,11 +123,25 @@ def as_rows(answer: Answer, number: int, source: SourceRows | None) -> list[list
     return [names, *table] if number == 1 else table
 
 
+class Terminal:
+    """stdout, on which control characters of data are shown rather than obeyed."""
+
+    def write(self, text: str) -> int:
+        return sys.stdout.write(visible(text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+
 @contextmanager
 def destination(out: Path | None, *, binary: bool = False) -> Iterator[Any]:
     """stdout, or a file that appears only when it is complete."""
     if out is None:
-        yield sys.stdout
+        yield Terminal() if sys.stdout.isatty() else sys.stdout
         return
     partial = out.with_name(f".{out.name}.part")
     try:

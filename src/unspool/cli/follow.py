@@ -68,7 +68,7 @@ def written(answer: Any, *, as_json: bool) -> None:
     if as_json and answer.tokens:
         print(json.dumps(answer.to_json(), ensure_ascii=False), flush=True)
     elif not as_json and answer.text:
-        print(answer.text, end="", flush=True)
+        print(show.shown(answer.text), end="", flush=True)
 
 
 INPUT = "standard input"
@@ -135,7 +135,7 @@ def finish(stream: RunStream, kept: dict[str, Any], number: int, *, as_json: boo
 def write(answer: Answer, number: int, *, as_json: bool) -> None:
     shown = [json.dumps(answer.to_json(), ensure_ascii=False)] if as_json else answer.lines(number)
     for text in shown:
-        print(text)
+        print(show.shown(text))
     sys.stdout.flush()
 
 

@@ -112,7 +112,7 @@ def generate(
         write_answers(loaded.predict_lazily([prompt], options), out, as_json=as_json)
         return
     for piece in pieces:
-        print(piece, end="", flush=True)
+        print(show.shown(piece), end="", flush=True)
     print()
 
 

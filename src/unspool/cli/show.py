@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from unspool.errors import visible
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -23,11 +25,16 @@ def result(value: Any, *, as_json: bool) -> None:
         print(json.dumps(value.to_json(), ensure_ascii=False, indent=1))
     else:
         for line in value.lines():
-            print(line)
+            print(visible(line))
+
+
+def shown(text: str) -> str:
+    """A text for stdout, which as data for another program stays as it is."""
+    return visible(text) if sys.stdout.isatty() else text
 
 
 def note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(visible(text), file=sys.stderr, flush=True)
 
 
 def console() -> Console:

@@ -106,13 +106,23 @@ AGAIN = "copy the run folder again, or train from scratch"
 HASHES = "hashes.json"
 
 
+@contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Give errors of the system, of which some have none, the name of the file."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
 def write_atomic(path: Path, content: bytes | str) -> None:
     """Write another file, flush to the disk, rename: readers see the old file or the new one."""
     # A card may name a file whose name is not UTF-8.
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with open(partial, "wb") as file:
+        with naming(path), open(partial, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -127,6 +137,9 @@ def sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # of file systems that cannot, such as some of networks
+            raise
     finally:
         os.close(descriptor)
 

@@ -11,6 +11,7 @@ import errno
 import json
 import os
 import platform
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -40,6 +41,9 @@ def owned(folder: Path) -> Iterator[None]:
             f"cannot be written into ({error.strerror})", where=folder, remedy=OTHER
         ) from None
     try:
+        for pattern in (".*.part", "checkpoints/.*.part"):  # of a process that was killed
+            for path_left in folder.glob(pattern):
+                shutil.rmtree(path_left) if path_left.is_dir() else path_left.unlink()
         yield
     finally:
         with suppress(OSError):

@@ -19,7 +19,7 @@ import unspool
 from unspool.data.check.fix import Partial
 from unspool.data.plan import Plan
 from unspool.errors import Command, Option, RunError
-from unspool.io.files import AGAIN, list_hash, read_json, write_atomic, write_json
+from unspool.io.files import AGAIN, read_json, write_atomic, write_json
 from unspool.topic_model.corpus import Documents
 from unspool.topic_model.map import draw_map
 from unspool.topic_model.methods import METHODS, Assigned
@@ -27,7 +27,7 @@ from unspool.topic_model.result import Topic, Topics, TriedCount
 from unspool.topic_model.settings import TopicsConfig
 from unspool.topic_model.times import OverTime
 from unspool.topic_model.vectors import model_record, open_vectors
-from unspool.training.output_folder import begun
+from unspool.training.output_folder import gathered
 from unspool.training.tensors import DamagedFile, load_tensors, save_tensors
 
 FORMAT = 1
@@ -43,20 +43,19 @@ def is_topics(path: str | Path) -> bool:
 
 def save_topics(topics: Topics, documents: Documents, assigned: Assigned, path: Path) -> list[str]:
     """Write the folder; returns the names of the two columns that the table has more."""
-    with begun(path):
-        topics.path = path
-        names = write_table(path / TABLE, documents, assigned, topics)
+    topics.path = path
+    with gathered(path) as aside:
+        names = write_table(aside / TABLE, documents, assigned, topics)
         tensors = {
             name: torch.from_numpy(np.ascontiguousarray(array))
             for name, array in topics.method.tensors().items()
         }
-        save_tensors(path / WEIGHTS, tensors, {"method": topics.config.topics.method})
-        list_hash(path / TABLE)
-        write_atomic(path / PAGE, topics.to_html())
+        save_tensors(aside / WEIGHTS, tensors, {"method": topics.config.topics.method})
+        write_atomic(aside / PAGE, topics.to_html())
         if topics.points:
-            draw_map(topics, path / MAP)
+            draw_map(topics, aside / MAP)
         write_json(
-            path / FILE,
+            aside / FILE,
             {
                 "format": FORMAT,
                 "unspool": unspool.__version__,

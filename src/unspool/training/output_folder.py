@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
 from unspool.errors import ConfigError, Option, RunError
-from unspool.io.files import HASHES, read_hashes
+from unspool.io.files import HASHES, list_hash, read_hashes, sync_folder
 from unspool.io.lock import LOCK, OTHER, owned, refuse_held
 
 CONFIG = "config.json"
+RECORDS = {CONFIG: "a run", "topics.json": "topics"}  # the file that is written last, or first
 
 
 @contextmanager
@@ -48,6 +50,29 @@ def begun(path: Path) -> Iterator[None]:
             (path / name).unlink(missing_ok=True)
         (path / HASHES).unlink(missing_ok=True)
         yield
+
+
+@contextmanager
+def gathered(path: Path) -> Iterator[Path]:
+    """`begun`, for files that are only of use together: a folder to write them in, from which they
+    are moved, first their hashes and last the record; a killed process leaves nothing that counts.
+    """
+    with begun(path):
+        aside = path / f".{os.getpid()}.part"
+        aside.mkdir()
+        try:
+            yield aside
+            for file in aside.iterdir():
+                if file.name != HASHES:
+                    list_hash(file)
+            order = sorted(
+                aside.iterdir(), key=lambda file: (file.name != HASHES, file.name in RECORDS)
+            )
+            for file in order:
+                os.replace(file, path / file.name)
+            sync_folder(path)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 def check_free(path: Path) -> None:
@@ -102,12 +127,14 @@ def check_name(path: Path) -> None:
 
 
 def refuse_run(path: Path) -> None:
-    if (path / CONFIG).exists():
-        raise RunError(
-            "already holds a run",
-            where=path,
-            remedy=("give another ", Option("out"), ", add ", Option(resume=True), " or remove it"),
-        )
+    for name, what in RECORDS.items():
+        if (path / name).exists():
+            resume = (", add ", Option(resume=True)) if name == CONFIG else ()
+            raise RunError(
+                f"already holds {what}",
+                where=path,
+                remedy=("give another ", Option("out"), *resume, " or remove it"),
+            )
 
 
 def refuse_other_files(path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from unspool.data.store.columns import Progress
-from unspool.errors import Option, RunError
+from unspool.errors import Option, RunError, visible
 from unspool.io.files import AGAIN, check_hash, open_regular, parse_json, read_regular, unlist_hash
 from unspool.training.checkpoint import Counters
 
@@ -220,7 +220,7 @@ class Printed:
 
     def _print(self, text: str) -> None:
         with suppress(OSError):  # a run goes on, and is saved, when its terminal is closed
-            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+            self.console.print(visible(text), highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager

@@ -79,8 +79,6 @@ class Trainer:
 
     def resume(self) -> None:
         """Go back to the newest whole checkpoint, and cut the log to what it had then."""
-        for half_written in self.folder.path.rglob(".*.part"):
-            half_written.unlink()
         checkpoint = restore_checkpoint(
             self.folder.checkpoints, self.model, self.optimizer, self.watcher.note
         )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 from unspool.config import DataConfig
 from unspool.data.profile import ColumnProfile
 from unspool.data.read.files import Report, TextFile
+from unspool.io.files import naming
 
 if TYPE_CHECKING:
     from unspool.data.read.media import Medium
@@ -265,7 +266,8 @@ class Reader:
             start = ends[i - 1] if i else 0
             part = rescaled(report, start / ends[-1], (ends[i] - start) / ends[-1])
             rows = file.allowance().timed(self.read(file, numbers, part))
-            yield from rows if i == 0 else (row._replace(file=i) for row in rows)
+            with naming(file.name):
+                yield from rows if i == 0 else (row._replace(file=i) for row in rows)
 
     def rewrite(self, block: str, changes: Sequence[Change]) -> str:
         """The lines of a row with other values in some columns."""
