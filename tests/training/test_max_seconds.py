@@ -5,7 +5,56 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 
+import pytest
+
 import unspool
+from unspool.tasks.classify import Classify
+from unspool.training import trainer
+from unspool.training.checkpoint import Counters
+from unspool.training.progress import Printed
+
+
+class Clock:
+    """A clock that goes on by 10 ms whenever it is looked at."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 0.01
+        return self.now
+
+
+def test_the_time_includes_the_last_validation(tmp_path, monkeypatch) -> None:
+    clock, validate = Clock(), Classify.validate
+
+    def slow(*arguments):
+        clock.now += 2.0
+        return validate(*arguments)
+
+    monkeypatch.setattr(trainer, "time", clock)
+    monkeypatch.setattr(Classify, "validate", slow)
+    run = unspool.train(
+        ["a good film", "a bad film"] * 40, ["yes", "no"] * 40, model="gru", out=tmp_path / "run",
+        max_seconds=11, epochs=100_000, patience=0, hidden=4, embedding=4, threads=1, eval_steps=30,
+        baseline=False, quiet=True,
+    )  # fmt: skip
+    assert run.counters is not None
+    assert run.counters.finished == "11 s are over"
+    log = [json.loads(line) for line in run.folder.metrics.read_text().splitlines()]
+    assert sum("best" in record for record in log) > 2  # validations, of 2 s each
+    assert run.counters.seconds < 11.5  # 13, if the last validation did not count
+
+
+@pytest.mark.parametrize(("limit", "left"), [(0.0, "15:00"), (100.0, "1:30")])
+def test_the_time_left_ends_at_the_limit(limit, left, monkeypatch) -> None:
+    lines: list[str] = []
+    shown = Printed(type("Console", (), {"is_terminal": False})())
+    monkeypatch.setattr(shown, "_print", lines.append)
+    monkeypatch.setattr(shown, "SECONDS", -1.0)
+    counters = Counters(step=10, seconds=10.0)
+    shown.start(910, counters, limit)
+    shown.step(counters, 0.5, 1.0, 100.0)
+    assert lines[0].endswith(f"{left} left")
 
 
 def test_the_rate_comes_down_in_the_time_there_is(tmp_path) -> None:

@@ -108,9 +108,9 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 class Watcher(Protocol):
-    """Callbacks of a trainer."""
+    """Callbacks of a trainer; `start` gets the steps of a run and its limit in seconds, or 0."""
 
-    def start(self, total: int, counters: Counters) -> None: ...
+    def start(self, total: int, counters: Counters, limit: float = 0.0) -> None: ...
     def step(self, counters: Counters, loss: float, norm: float, speed: float) -> None: ...
     def validated(self, counters: Counters, metrics: dict[str, float], best: bool) -> None: ...
     def note(self, text: str) -> None: ...
@@ -123,7 +123,7 @@ class Silent:
     def __init__(self) -> None:
         self.notes: list[str] = []
 
-    def start(self, total: int, counters: Counters) -> None: ...
+    def start(self, total: int, counters: Counters, limit: float = 0.0) -> None: ...
     def step(self, counters: Counters, loss: float, norm: float, speed: float) -> None: ...
     def validated(self, counters: Counters, metrics: dict[str, float], best: bool) -> None: ...
     def close(self) -> None: ...
@@ -143,8 +143,8 @@ class Printed:
         self.line_at = 0.0
         self.smooth_loss = self.smooth_speed = 0.0
 
-    def start(self, total: int, counters: Counters) -> None:
-        self.total = total
+    def start(self, total: int, counters: Counters, limit: float = 0.0) -> None:
+        self.total, self.limit = total, limit
         self.line_at = time.monotonic()
         if not self.console.is_terminal:
             return
@@ -185,6 +185,7 @@ class Printed:
         if self.bar is not None:
             self.bar.update(
                 self.task,
+                total=self._steps(counters),
                 completed=counters.step,
                 epoch=epoch,
                 loss=self.smooth_loss,
@@ -192,11 +193,19 @@ class Printed:
             )
         elif time.monotonic() - self.line_at >= self.SECONDS:
             self.line_at = time.monotonic()
-            left = (self.total - counters.step) * counters.seconds / max(counters.step, 1)
+            total = self._steps(counters)
+            left = (total - counters.step) * counters.seconds / max(counters.step, 1)
             self._print(
-                f"epoch {epoch}  step {counters.step}/{self.total}  loss {self.smooth_loss:.4f}  "
+                f"epoch {epoch}  step {counters.step}/{total}  loss {self.smooth_loss:.4f}  "
                 f"{self.smooth_speed:,.0f} tokens/s  {_minutes(left)} left"
             )
+
+    def _steps(self, counters: Counters) -> int:
+        """Steps of the run, or as many as its limit of time lets through at the present speed."""
+        if not self.limit or not counters.seconds:
+            return self.total
+        reached = round(counters.step * self.limit / counters.seconds)
+        return min(self.total, max(counters.step, reached))
 
     def validated(self, counters: Counters, metrics: dict[str, float], best: bool) -> None:
         figures = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())

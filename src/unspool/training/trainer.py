@@ -68,6 +68,7 @@ class Trainer:
         self.batches = task.batches(self.train_part, training=True)
         self.optimizer = build_optimizer(model, self.train)
         self.counters = Counters()
+        self.validation_seconds = 0.0  # of the longest validation
         self.carry: Any = None
         self.best: TensorFile | None = None  # weights, kept in memory for a rescue,
         self.unsaved = False  # or because the disk did not take them
@@ -92,15 +93,17 @@ class Trainer:
         saved_at = time.monotonic()
         self.handle = FolderHandle(self.folder.path)
         self.log = Log(self.folder.metrics, self.watcher.note)
-        self.watcher.start(self.total, counters)
+        self.watcher.start(self.total, counters, self.train.max_seconds)
         try:
             while not counters.finished:
                 started = time.monotonic()
                 epoch_over = self._step()
-                if (epoch_over and self._round_over()) or self._validation_due():
-                    self._validate()
-                counters.finished = self._reason_to_end()
                 counters.seconds += time.monotonic() - started
+                if (epoch_over and self._round_over()) or self._validation_due():
+                    started = time.monotonic()
+                    self._validate()
+                    counters.seconds += time.monotonic() - started
+                counters.finished = self._reason_to_end()
                 age = time.monotonic() - saved_at
                 signal = stop.signal  # one that comes from here on is for the next step
                 ends = bool(counters.finished or signal)
@@ -169,7 +172,8 @@ class Trainer:
         counters, most = self.counters, self.train.max_seconds
         if not most:
             return counters.step
-        return max(counters.step, int(min(1.0, counters.seconds / most) * self.total))
+        share = (counters.seconds + self.validation_seconds) / most
+        return max(counters.step, int(min(1.0, share) * self.total))
 
     def _skip(self, loss: float, batch: Any) -> None:
         """Pass over a batch whose loss or gradient is not finite; several in a row are too many."""
@@ -200,7 +204,10 @@ class Trainer:
         better = True
         if self.valid_part is not None:
             self.model.eval()
+            started = time.monotonic()
             metrics = self.task.validate(self.model, self.valid_part)
+            took = time.monotonic() - started
+            self.validation_seconds = max(self.validation_seconds, took)
             rank = list(self.task.metric.rank(metrics))
             better = counters.best is None or rank > counters.best
             counters.best = rank if better else counters.best
@@ -224,7 +231,8 @@ class Trainer:
         return step == most or (every > 0 and step % every == 0) or self._time_is_up()
 
     def _time_is_up(self) -> bool:
-        return 0 < self.train.max_seconds <= self.counters.seconds
+        """Return whether the time is over, but for a validation as long as the longest so far."""
+        return 0 < self.train.max_seconds <= self.counters.seconds + self.validation_seconds
 
     def _reason_to_end(self) -> str:
         counters, train = self.counters, self.train
