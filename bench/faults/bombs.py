@@ -123,7 +123,7 @@ def lines_in_xz(folder: Path, size: float) -> Bomb:
 
 @family
 def table_in_zip(folder: Path, size: float) -> Bomb:
-    files = {"x.csv": (b"text,label\n", b"good,pos\nbad,neg\n", 2000 * size, b"")}
+    files = {"x.csv": (b"text,label\n", b"good,pos\nbad,neg\n", 800 * size, b"")}
     return put(folder, "x.csv.zip", archive(files))
 
 
@@ -139,7 +139,7 @@ def wide_row(folder: Path, size: float) -> Bomb:
 
 @family
 def blank_lines(folder: Path, size: float) -> Bomb:
-    return put(folder, "x.csv.gz", gz(b"\n", 2000 * size, b"text,label\n"))
+    return put(folder, "x.csv.gz", gz(b"\n", 800 * size, b"text,label\n"))
 
 
 @family
@@ -149,7 +149,7 @@ def tokens_in_gz(folder: Path, size: float) -> Bomb:
 
 @family
 def labels_in_gz(folder: Path, size: float) -> Bomb:
-    content = "".join(f"__label__{i} " for i in range(round(1e6 * size))) + "good film\n"
+    content = "".join(f"__label__{i} " for i in range(round(1e5 * size))) + "good film\n"
     return put(folder, "x.txt", content.encode() * 2)
 
 
@@ -565,7 +565,7 @@ def segments(folder: Path, size: float) -> Bomb:
 
 @family
 def segment_parts(folder: Path, size: float) -> Bomb:
-    parts = b",".join([b"0-1"] * round(3e6 * size))
+    parts = b",".join([b"0-1"] * round(5e5 * size))
     stroke = b".PEN_DOWN\n1 2\n3 4\n.PEN_UP\n"
     return put(folder, "x.unp", b".COORD X Y\n" + stroke + b".SEGMENT DIGIT " + parts + b' ? "1"\n')
 
@@ -702,7 +702,7 @@ def long_gif(folder: Path, size: float) -> Bomb:
 
 @family
 def long_large_gif(folder: Path, size: float) -> Bomb:
-    return shown(folder, gif(round(4000 * size), 30), "x.gif", "-s", "input=video")
+    return shown(folder, gif(round(4000 * size), 15), "x.gif", "-s", "input=video")
 
 
 @family

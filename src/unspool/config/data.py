@@ -30,7 +30,7 @@ class DataConfig(Section):
     )
     read_seconds: float = setting(
         10.0,
-        "seconds of processor time that reading may take, beyond 5 s for each megabyte on disk",
+        "seconds of processor time that reading may take, beyond 3 s for each megabyte on disk",
         ge=0.1,
         le=1e6,
     )

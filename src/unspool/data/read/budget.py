@@ -1,7 +1,7 @@
 """Budget of reading: memory and processor time of what is decoded, however small it is stored.
 
 A file may be held in `data.read_memory` megabytes, and in 64 times its size on disk if that is
-more; reading may take `data.read_seconds` of processor time, and 5 s more for each megabyte that
+more; reading may take `data.read_seconds` of processor time, and 3 s more for each megabyte that
 is read. Large files are therefore never refused for their size, and small ones never grow without
 bounds. Decoders declare what they are about to allocate (`hold`), count what they decompress
 (`Counted`) and look at the clock (`check`); `Reader.rows` times the rows of every format.
@@ -22,9 +22,9 @@ from unspool.errors import DataError, Setting
 
 MEGABYTE = 1 << 20
 RATIO = 64  # bytes that are held for each byte on disk
-PER_MEGABYTE = 5.0  # seconds for each megabyte on disk
-QUICK, SLOW, CHUNK = 0.001, 0.01, 64  # seconds and rows of a chunk that is timed as one
-JSON_SIZES = {",": 40, ":": 40, "[": 72, "{": 190}  # bytes of what each of them announces
+PER_MEGABYTE = 3.0  # seconds for each megabyte on disk
+QUICK, SLOW, CHUNK = 0.001, 0.01, 128  # seconds and rows of a chunk that is timed as one
+JSON_SIZES = {",": 40, ":": 40, "[": 150, "{": 190}  # bytes of what each of them announces
 T = TypeVar("T")
 
 

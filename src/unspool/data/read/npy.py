@@ -20,7 +20,7 @@ from unspool.data.read.files import TextFile
 from unspool.errors import DataError
 
 ELEMENT_BYTES = 40  # in memory, of a number in a list
-ARRAY_BYTES = 4096  # in memory, of an array without elements
+ARRAY_BYTES = 1 << 16  # of the budget, for an array of a file, however small
 FEW = 8  # arrays that a message names
 
 

@@ -85,7 +85,7 @@ class Picture:
             height, width, colours = with_colours(self.pixels).shape
             clear, colours = colours in (2, 4), 1 if colours < 3 else 3
             return Header(height, width, colours, str(self.pixels.dtype), clear=clear)
-        with Allowance(self.name, self.size).spending(), self.opened() as image:
+        with self.opened() as image:
             return header_of(image)
 
     def decode(self) -> Decoded:
@@ -94,7 +94,7 @@ class Picture:
                 pixels = on_white(with_colours(self.pixels))
             refuse_infinite(pixels, self.name)
             return Decoded(self.header(), pixels)
-        with Allowance(self.name, self.size).spending(), self.opened() as image:
+        with self.opened() as image:
             header = header_of(image)
             try:
                 return Decoded(header, pixels_of(image, header))
@@ -116,7 +116,8 @@ class Picture:
                 file = open_regular(self.path)
             except (OSError, ValueError) as error:
                 raise unreadable(self.path, self.name, error) from None
-        with file, warnings.catch_warnings():
+        allowed = Allowance(self.name, self.size)
+        with file, allowed.spending(), warnings.catch_warnings():
             # Its warnings are about sizes that are refused here, and damage that raises later.
             warnings.simplefilter("ignore")
             try:
@@ -126,7 +127,7 @@ class Picture:
             except Exception as error:  # as above
                 raise undecoded(self.name, error) from None
             with image:
-                hold_pixels(Allowance(self.name, self.size), image.width, image.height)
+                hold_pixels(allowed, image.width, image.height)
                 yield image
 
 
