@@ -25,7 +25,7 @@ from attack import Attack
 from bombs import Bombs
 from disks import Disks
 from flips import Flips
-from folders import Folders
+from folders import Folders, Forged
 from inputs import Inputs
 from kills import Kills
 from part import Part
@@ -35,7 +35,7 @@ from settings import Settings
 
 PARTS: dict[str, type[Part]] = {
     kind.name: kind
-    for kind in (Inputs, Bombs, Folders, Flips, Settings, Kills, Disks, Races, Server)
+    for kind in (Inputs, Bombs, Folders, Forged, Flips, Settings, Kills, Disks, Races, Server)
 }
 
 

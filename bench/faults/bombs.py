@@ -492,8 +492,7 @@ def parquet_dictionary(folder: Path, size: float) -> Bomb:
 
     text = pa.array(["a b " * round(3e6 * size), "c"]).dictionary_encode().dictionary
     table = {"text": pa.DictionaryArray.from_arrays(pa.array([0, 1] * 10_000, pa.int32()), text)}
-    plain = {"text": table["text"].cast(pa.string())} if size < 0.4 else table
-    return parquet(folder, pa.table(plain))
+    return parquet(folder, pa.table(table), store_schema=size > 0.5)
 
 
 @family
@@ -526,7 +525,7 @@ def arrow_text(folder: Path, size: float) -> Bomb:
     import pyarrow as pa
     import pyarrow.feather
 
-    text = pa.array(["a b " * round(2e8 * size)] if size > 0.3 else ["a b"] * round(1e8 * size))
+    text = pa.array(["a b " * round(2e8 * size)])
     pyarrow.feather.write_feather(
         pa.table({"text": text}), folder / "x.feather", compression="zstd"
     )

@@ -14,7 +14,7 @@ import shutil
 import struct
 from pathlib import Path
 
-from mutate import damage, damage_json, damage_value
+from mutate import damage, damage_json, damage_value, places
 from part import Part
 from samples import OF_SERIES, RUNS, TEXTS, path_of, question, train_run, train_vectors, wanted_runs
 from supervise import Case, Ended, apart, in_this_process
@@ -79,6 +79,86 @@ class Folders(Part):
                 ["train", file, "-t", task, "--from", "RUN", "-o", "out", *SHORT],
             ]
         return [*[asked] * 4, *more]
+
+
+class Forged(Folders):
+    """Run folders, and one of topics, with other values and the hashes of these: refused, or
+    answered, within the bounds of memory and time."""
+
+    name = "forged"
+    short = 20
+    patience = 20.0
+
+    def answers(self) -> dict[str, list[tuple[list[str], Ended | None]]]:
+        for name in wanted_runs():
+            train_run(name, self.runs)
+        topics = self.runs / "topics"
+        if not topics.exists():
+            corpus = str(path_of("csv", self.runs / "data"))
+            words = ["topics", corpus, "-o", str(topics), "--topics", "2", "-s", "map=none"]
+            in_this_process(words, self.runs, None)
+        named = {name: self.commands(name) for name in wanted_runs()}
+        if topics.exists():
+            named["topics"] = [["topics", "RUN", "good film", "--json"]]
+        return {name: [(words, None) for words in listed] for name, listed in named.items()}
+
+    def case(self, case: Case) -> None:
+        rng = case.random
+        name = rng.choice([*self.whole, *["topics", "composer", "transcriber"] * 3])
+        run = case.folder / "run"
+        shutil.copytree(self.runs / name, run)
+        path = forge(run, rng)
+        ended = case.run(*placed(rng.choice(self.whole[name])[0], run))
+        case.check(ended.code in (0, 2), f"{path.name}: exit code {ended.code}")
+
+
+HUGE = [10**9, 2**31, 2**63, 10**12, -1, 0, "1", "1e9", 1e30, -1e30, [1], {}, None, True, 10**400]
+
+
+def forge(run: Path, rng: random.Random) -> Path:
+    """Another value in one file of a run, which its hashes list."""
+    from unspool.io.files import list_hash
+
+    files = sorted(run.glob("*.json")) + sorted(run.glob("*.safetensors"))
+    path = rng.choice([path for path in files if path.name != HASHES])
+    if path.suffix == ".safetensors":
+        forge_tensors(path, rng)
+        return path
+    value = json.loads(path.read_bytes())
+    for _ in range(rng.choice([1, 1, 2])):
+        if rng.random() < 0.6 and (spots := places(value)):
+            holder, key = rng.choice(spots)
+            holder[key] = rng.choice(HUGE)
+        else:
+            value = damage_value(value, rng)
+    path.write_text(json.dumps(value), encoding="utf-8", errors="surrogatepass")
+    list_hash(path)
+    return path
+
+
+def forge_tensors(path: Path, rng: random.Random) -> None:
+    """Another tensor, and the hash of all of them inside of the file."""
+    import torch
+
+    from unspool.training.tensors import load_tensors, save_tensors
+
+    tensors, meta = load_tensors(path)
+    name = rng.choice(sorted(tensors))
+    old = tensors[name]
+    kind = rng.randrange(6)
+    if kind == 0:
+        new = torch.full_like(old, -1e30 if old.is_floating_point() else -1)
+    elif kind == 1:
+        new = torch.full_like(old, float("nan") if old.is_floating_point() else 2**30)
+    elif kind == 2:
+        new = old.to(torch.int64) if old.is_floating_point() else old.to(torch.float32)
+    elif kind == 3:
+        new = old.new_zeros((0, *old.shape[1:]))
+    elif kind == 4:
+        new = old.reshape(-1)
+    else:
+        new = torch.full_like(old, 1e30 if old.is_floating_point() else 10**9)
+    save_tensors(path, {**tensors, name: new.contiguous()}, meta)
 
 
 def placed(words: list[str], run: Path) -> list[str]:

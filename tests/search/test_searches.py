@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from unspool.errors import RunError
 from unspool.search import Hypothesis, SearchRules, beam, greedy, length_penalty, sample
 
 V, END, START = 4, 3, 0
@@ -288,7 +289,7 @@ def test_scores_that_are_no_numbers_are_refused(broken: float) -> None:
     toy = Toy(2)
     toy.logits[1, 0, START, 2] = broken
     for search in (greedy, sample, partial(beam, width=2)):
-        with pytest.raises(ValueError, match="scores that are not numbers"):
+        with pytest.raises(RunError, match="scores that are not numbers"):
             search(toy, toy.start([0, 1]), first(2), RULES)
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from unspool.errors import RunError
 from unspool.native.arrays import empty
 
 LEAST = -1e9  # the log probability of an impossible end that is the only way out
@@ -130,7 +131,10 @@ def step(
     # A decoder that copies gives log probabilities.
     log_p = logits if getattr(decoder, "copying", False) else log_softmax(logits)
     if log_p[:, 0].isnan().any():  # one NaN makes the whole row NaN
-        raise ValueError("the decoder gave scores that are not numbers (NaN or infinite)")
+        raise RunError(
+            "the decoder gave scores that are not numbers (NaN or infinite)",
+            remedy="copy the run folder again, or train again with a smaller lr",
+        )
     return rules.apply(log_p, live), state
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import torch
+from pydantic import TypeAdapter, ValidationError
+from torch import Tensor
 
 import unspool
 from unspool.data.check.fix import Partial
@@ -138,6 +140,8 @@ def load_topics(path: str | Path, *, start: str | Path | None = None) -> Topics:
             seconds=stored["seconds"],
             path=folder,
         )
+        check_types(topics)
+        check_shapes(topics, tensors)
     except FileNotFoundError:
         raise RunError("missing from the folder", where=folder / WEIGHTS, remedy=AGAIN) from None
     except DamagedFile as error:
@@ -149,6 +153,39 @@ def load_topics(path: str | Path, *, start: str | Path | None = None) -> Topics:
     if method.reads_vectors:
         topics.vectors = _vectors(topics, start)
     return topics
+
+
+def check_types(topics: Topics) -> None:
+    """Raise a ValueError where a value of the file is not of its type."""
+    for topic in topics.topics:
+        for name, kind in get_type_hints(Topic).items():
+            check_type(name, kind, getattr(topic, name))
+    counts = [topics.rows, topics.empty, topics.without]
+    check_type("words", list[str], topics.words)
+    check_type("tried", list[TriedCount], topics.tried)
+    check_type("notes", list[str], list(topics.notes))
+    check_type("rows, empty or without_words", list[int], counts)
+    check_type("seconds", float, topics.seconds)
+    check_type("summary", str, topics.summary)
+    check_type("start", dict[str, Any] | None, topics.start)
+
+
+def check_type(name: str, kind: Any, value: Any) -> None:
+    try:
+        TypeAdapter(kind).validate_python(value, strict=True)
+    except ValidationError:
+        raise ValueError(f"{name} has a value of another type") from None
+
+
+def check_shapes(topics: Topics, tensors: Mapping[str, Tensor]) -> None:
+    """Raise a ValueError where the weights do not fit the words and topics."""
+    words, count = len(topics.words), len(topics.topics)
+    shapes = {"idf": [words], "components": [count, words]}
+    for name, tensor in tensors.items():
+        shape = list(tensor.shape)
+        fits = shape == shapes.get(name, [count, *shape[1:]])
+        if not fits or not tensor.is_floating_point() or not tensor.isfinite().all():
+            raise ValueError(f"the tensor {name!r} of {tensor.dtype} {shape} does not fit")
 
 
 def _vectors(topics: Topics, start: str | Path | None) -> Any:

@@ -37,6 +37,7 @@ from unspool.io.files import stored_state, write_json
 
 FILE = "audio.json"
 LARGEST = 16_000  # samples a second, where no rate is set
+LARGEST_FILTERS = 1 << 26  # samples of a frame, for each band, of a run that is loaded
 LONG = 6000  # frames from which windows are advised
 LOOKED = 200  # files whose rates are looked at
 STORED = 500_000  # bytes of an example that a run keeps, at most: 15 s of 16 bits at 16,000 Hz
@@ -269,11 +270,13 @@ class AudioSource(VectorSource):
     def load(self, folder: Path) -> None:
         with stored_state(folder / FILE, "invalid audio settings") as stored:
             self.framing = Framing(**stored)
-            sizes = (self.framing.rate, self.framing.bands, self.framing.coefficients)
+            framing = self.framing
+            sizes = (framing.rate, framing.bands, framing.coefficients)
             valid = all(isinstance(size, int) and 0 < size <= 1_000_000 for size in sizes)
-            valid &= 0 < self.framing.hop <= 10_000 and 0 < self.framing.window <= 10_000
-            valid &= len(self.channels) == len(self.framing.names)
-            if not valid:
+            valid = valid and 0 < framing.hop <= 10_000 and 0 < framing.window <= 10_000
+            # Nothing is made of numbers that would fill the memory.
+            valid = valid and framing.window_samples * framing.bands <= LARGEST_FILTERS
+            if not valid or len(self.channels) != len(framing.names):
                 raise ValueError
 
 

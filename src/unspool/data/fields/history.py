@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.calendar import TimeStep, cycles_of, find_step
+from unspool.data.calendar import CYCLES, TimeStep, cycles_of, find_step
 from unspool.data.fields.history_steps import at_equal_steps, on_equal_steps, season_of, spread
 from unspool.data.fields.sentinels import sentinel_notes
 from unspool.data.fields.series_examiner import HistoryExaminer
@@ -414,6 +414,8 @@ class HistoryField(RecordingField):
                 [str(name) for name in stored[key]]
                 for key in ("channels", "targets", "ahead", "cycles")
             )
+            if not set(self.cycles) <= CYCLES.keys():
+                raise ValueError
             self.length, self.horizon, self.season = (
                 int(stored[key]) for key in ("length", "horizon", "season")
             )

@@ -100,7 +100,9 @@ class Arrow(Parquet):
             else:
                 batches = iter(content)
             for batch in batches:
-                yield batch.select(names)
+                columns = batch.select(names)
+                for start in range(0, columns.num_rows, BATCH):
+                    yield columns.slice(start, BATCH)
 
 
 def refuse_sound(column: Column, name: str) -> None:

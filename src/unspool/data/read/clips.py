@@ -20,6 +20,7 @@ from unspool.config import DataConfig
 from unspool.data.read.arrays import LENGTHS, OFFSETS
 from unspool.data.read.clip import ARRAYS, ENDINGS, FILMS, Clip, ClipFile, is_frame
 from unspool.data.read.columns import plain
+from unspool.data.read.content import content_name
 from unspool.data.read.files import Report, TextFile, readable_name, visible_below
 from unspool.data.read.media import LIST_SUFFIXES, VIDEO, MediaFiles, MediaListing, listed_tables
 from unspool.data.read.npy import ArrayShape, array_shapes, elements, read_array
@@ -140,8 +141,9 @@ def find_clips(path: str, data: DataConfig) -> MediaListing | None:
     names them. None where there are none, or an array of several."""
     place = Path(path)
     if place.is_file():
-        alone = path.lower().endswith(ENDINGS)
-        if place.suffix.lower() in ARRAYS:
+        name = content_name(place).lower()
+        alone = name.endswith(ENDINGS)
+        if name.endswith(ARRAYS):
             alone = holds_one(TextFile(place, path))
         return MediaListing([ClipFile(place, path, data.encoding)], VIDEO) if alone else None
     if not place.is_dir():

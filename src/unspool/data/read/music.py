@@ -237,7 +237,7 @@ def pitches(chord: Frame, where: str) -> Iterable[int]:
         if pitch is None or pitch == -1 or (isinstance(pitch, float) and math.isnan(pitch)):
             continue
         fine = isinstance(pitch, int | float | np.number) and not isinstance(pitch, bool)
-        if not fine or not math.isfinite(pitch) or pitch % 1 or not 0 <= pitch <= 127:
+        if not fine or not 0 <= pitch <= 127 or pitch % 1:  # NaN and infinity are not within
             raise DataError(
                 "is not a MIDI pitch",
                 where=where,
