@@ -525,7 +525,7 @@ def arrow_text(folder: Path, size: float) -> Bomb:
     import pyarrow as pa
     import pyarrow.feather
 
-    text = pa.array(["a b " * round(2e8 * size)])
+    text = pa.array(["a b " * round(1.5e8 * size)])
     pyarrow.feather.write_feather(
         pa.table({"text": text}), folder / "x.feather", compression="zstd"
     )
@@ -701,7 +701,7 @@ def long_gif(folder: Path, size: float) -> Bomb:
 
 @family
 def long_large_gif(folder: Path, size: float) -> Bomb:
-    return shown(folder, gif(round(4000 * size), 15), "x.gif", "-s", "input=video")
+    return shown(folder, gif(round(4000 * size), 8), "x.gif", "-s", "input=video")
 
 
 @family

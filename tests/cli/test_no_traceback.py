@@ -1,6 +1,15 @@
 """Odd input on the command line: one line and exit code 2, never a traceback."""
 
+import shlex
+import subprocess
+import sys
+
 import pytest
+
+from unspool.data.fields.audio import AudioSource
+from unspool.data.fields.audio_frames import Framing
+from unspool.errors import RunError
+from unspool.io.files import write_json
 
 CONLLU = "1\tdogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\trun\trun\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
 CONLL = "Ann B-PER\nruns O\n\nshe O\nsees O\nBo B-PER\n\n"
@@ -136,3 +145,31 @@ def test_lengths_that_no_text_has(writer, refused) -> None:
     refused("generate", writer, "--temperature", "nan", says=["temperature must be a finite"])
     refused("predict", writer, "a\udc80", says=["is not valid text"])
     refused("generate", writer, "--prompt", "a\udc80", says=[""])
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed(file, here, closed: str) -> None:
+    command = shlex.join([sys.executable, "-m", "unspool", "settings", "--task", "classify"])
+    done = subprocess.run(f"{command} {closed}", shell=True, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+
+
+def test_a_segment_without_points_is_left_out(unspool, here) -> None:
+    strokes = "".join(
+        f'.SEGMENT DIGIT ? ? "{i % 2}"\n.PEN_DOWN\n{i} 1\n{i % 3} {i}\n.PEN_UP\n' for i in range(20)
+    )
+    (here / "d.unp").write_text(f".COORD X Y\n{strokes}")
+    (here / "e.unp").write_text(f'.COORD X Y\n{strokes}.SEGMENT DIGIT ? ? "1"\n')
+    settings = [*QUICK, "-s", "baseline=false"]
+    assert unspool("train", here / "d.unp", "--out", here / "run", *settings).code == 0
+    ended = unspool("evaluate", here / "run", here / "e.unp")
+    assert ended.code == 0
+    assert "1 rows with an empty strokes left out, the first at" in ended.err
+
+
+def test_frames_without_bounds_in_a_run_are_refused(tmp_path) -> None:
+    framing = {"rate": 8000, "window": 25.0, "hop": 10.0, "bands": 10**9, "features": "logmel"}
+    write_json(tmp_path / "audio.json", {**framing, "coefficients": 13})
+    with pytest.raises(RunError, match="invalid audio settings"):
+        AudioSource(Framing(8000)).load(tmp_path)

@@ -77,7 +77,7 @@ class Located:
             digest.update(stamp(file.path))
         self.print = digest.hexdigest()
         first = [value for value in files.sample if value not in (None, "")]
-        self.column = files._replace(sample=[self.value(value, "") for value in first])
+        self.column = files._replace(sample=[self.value(value, table.name) for value in first])
         if table.files and not self.by_name:
             left = sum(
                 path.name not in named
