@@ -83,8 +83,8 @@ def test_suggestions(tmp_path) -> None:
     path = table(tmp_path / "cased.csv", cased)
     assert "lowercase=True" in settings(look(path))
     assert "lowercase" not in settings(look(path, lowercase=True))
-    assert 'kind="bpe"' in settings(look(table(tmp_path / "u.csv", UNIQUE)))
-    assert "batch=16" in settings(look(path))
+    # Neither pieces of words nor other settings of training were measured to help with few rows.
+    assert settings(look(table(tmp_path / "u.csv", UNIQUE))) == ""
 
 
 def test_streams(tmp_path) -> None:

@@ -81,12 +81,7 @@ def about_labels(labels: dict[str, int], *, several: bool) -> Iterator[Advice]:
 
 
 def about_size(rows: int) -> Iterator[Advice]:
-    if rows < FEW_ROWS:
-        yield (
-            Setting(batch=16, dropout=0.5),
-            f"only {rows:,} rows: more updates, less overfitting",
-        )
-    elif rows > MANY_ROWS:
+    if rows > MANY_ROWS:
         yield (Setting(batch=128), f"{rows:,} rows: larger batches pass over them faster")
 
 

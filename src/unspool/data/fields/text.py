@@ -284,18 +284,6 @@ class TokenField(Field):
                 Setting(lowercase=True),
                 f"{len(seen) - folded:,} of {len(seen):,} words differ from another only in case",
             )
-        once = int((counts == 1).sum())
-        if len(seen) > 1000 and once > 0.4 * len(seen):
-            yield (
-                Setting(min_count=2),
-                f"{once:,} of {len(seen):,} words occur once, too rarely to learn a vector for",
-            )
-        if unknown > 0.05:
-            yield (
-                Setting(kind="bpe"),
-                f"{100 * unknown:.1f} % of the held-out words are unknown; pieces of words never"
-                " are",
-            )
 
     def characters_once(self, values: Any) -> dict[str, int]:
         if not isinstance(self.tokenizer, CharTokenizer) or not len(values.types):
