@@ -24,6 +24,12 @@ class ModelConfig(Section):
         "linear, classify: weigh n-grams by naive Bayes' log-count ratios; follows from the model",
         when="model.network=linear",
     )
+    rocket: bool = setting(
+        False,
+        "linear: features are MiniRocket's convolutions, not statistics of channels; follows from"
+        " the model",
+        when="model.network=linear",
+    )
     cell: str = setting("lstm", "recurrent cell", when="model.network=recurrent")
     bidirectional: bool = setting(
         False, "read the sequence in both directions", when="model.network=recurrent"

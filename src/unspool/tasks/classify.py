@@ -30,7 +30,7 @@ from unspool.tasks.decision import Decision
 from unspool.tasks.document import CHUNK, DocumentTask
 from unspool.tasks.inputs import read_field, reads_text
 from unspool.tasks.label_plan import plan_labels
-from unspool.tasks.linear import NB_LINEAR, Logistic, baseline_config
+from unspool.tasks.linear import NB_LINEAR, LeaveOneOutRidge, Logistic, Solver, baseline_config
 from unspool.tasks.metrics import Metric
 from unspool.tasks.multiclass import OneLabel, Prediction
 from unspool.tasks.multilabel import SeveralLabels
@@ -126,8 +126,16 @@ class Classify(DocumentTask):
     def temperature(self) -> float:
         return self.decision.temperature
 
-    def solver(self) -> Logistic:
+    def solver(self) -> Solver:
+        if self.config.model.rocket:
+            return LeaveOneOutRidge(self.signs, self.decision.normalised)
         return Logistic(self.decision, ratios=self.config.model.log_count_ratios)
+
+    def signs(self, part: Part) -> np.ndarray:
+        """(N, C) 1 for labels of a row, else -1; of a pair of classes (N, 1)"""
+        signs = 2.0 * self.decision.multi_hot(self.truth(part)) - 1
+        pair = isinstance(self.decision, OneLabel) and signs.shape[1] == 2
+        return signs[:, 1:] if pair else signs
 
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
         batches = super().batches(part, training=training)

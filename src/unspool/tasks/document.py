@@ -41,6 +41,7 @@ from unspool.tasks.inputs.text import DIRECT_FIT
 from unspool.tasks.linear import (
     CONSTANT,
     LINEAR,
+    ROCKET,
     Fitting,
     Solver,
     baseline_config,
@@ -101,6 +102,12 @@ class DocumentTask(Task):
         input_kind(config.data).check(config)
         if config.model.network in DIRECT_FIT and reads_text(config):
             check_baseline(config)
+        if config.model.rocket and "model.rocket" not in input_kind(config.data).settings:
+            raise ConfigError(
+                "rocket reads vectors over time: series, sound, strokes or music",
+                got=f"input {config.data.input}",
+                remedy=("use ", Option(model="linear")),
+            )
         if config.model.pooling == "cls" and config.model.network != "transformer":
             raise ConfigError(
                 "model.pooling=cls reads a token before the text, which only a transformer has",
@@ -116,12 +123,15 @@ class DocumentTask(Task):
             "cnn": CNN,
             "transformer": TRANSFORMER,
             "linear": LINEAR,
+            "rocket": ROCKET,
             cls.constant: CONSTANT,
         }
 
     @classmethod
     def baselines(cls, config: Config) -> list[Config]:
         named = {cls.constant: CONSTANT, "linear": LINEAR}
+        if "model.rocket" in input_kind(config.data).settings:
+            named["rocket"] = ROCKET
         return [baseline_config(config, name, preset) for name, preset in named.items()]
 
     @property

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from unspool.data.part import Part
 from unspool.data.split import HoldOut, stratified
 from unspool.data.store.ragged import gather
 from unspool.nn.models.linear import Constant, Linear
+from unspool.tasks.calibration import Probabilities, fit_temperature
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -37,7 +38,9 @@ LINEAR: dict[str, Any] = {
     "tokenizer.vocab": 1_000_000,
 }
 NB_LINEAR: dict[str, Any] = {**LINEAR, "model.log_count_ratios": True}
+ROCKET: dict[str, Any] = {**LINEAR, "model.rocket": True}
 CONSTANT: dict[str, Any] = {**LINEAR, "model.network": "constant"}
+PENALTIES = np.logspace(-3, 3, 10)
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0)  # C of scikit-learn: one over the penalty
 USUAL = 10.0  # where there is too little to choose by
 FEWEST = 50  # rows that are worth holding some out, where there is no validation part
@@ -78,7 +81,12 @@ class LinearWeights(NamedTuple):
 
 
 class Solver(ABC):
-    """Weights of standardised features for the targets of a part; larger strengths fit closer."""
+    """Weights of standardised features for the targets of a part; larger strengths fit closer.
+
+    self_tuned   whether it chooses the strength itself, on the rows that it is fitted to
+    """
+
+    self_tuned: ClassVar[bool] = False
 
     @abstractmethod
     def solve(
@@ -183,6 +191,45 @@ class Ridge(Solver):
         return np.zeros(len(self.field.names))
 
 
+class LeaveOneOutRidge(Solver):
+    """Least squares of many features for few rows: the penalty by leave-one-out error.
+
+    targets        (N, K) of a part
+    probabilities  of scores (N, C), where they are of labels: scores are then scaled so that the
+                   left-out rows are as likely as can be
+    """
+
+    self_tuned = True
+
+    def __init__(
+        self, targets: Callable[[Part], np.ndarray], probabilities: Probabilities | None = None
+    ) -> None:
+        self.targets, self.probabilities = targets, probabilities
+
+    def solve(self, x: csr_matrix, part: Part, rows: np.ndarray, strength: float) -> LinearWeights:
+        from sklearn.linear_model import RidgeCV
+
+        y = self.targets(part)[rows]
+        ridge = RidgeCV(PENALTIES, scoring="neg_mean_squared_error", store_cv_results=True)
+        ridge.fit(x.toarray(), y)
+        W, b = ridge.coef_.reshape(y.shape[1], -1).T, np.broadcast_to(ridge.intercept_, y.shape[1])
+        if self.probabilities is None:
+            return LinearWeights(W, b)
+        left_out = ridge.cv_results_[..., np.argmin(np.abs(PENALTIES - ridge.alpha_))]
+        left_out, truth = left_out.reshape(y.shape), y > 0
+        if y.shape[1] == 1:  # of a pair of classes one is scored
+            left_out = np.concatenate([np.zeros_like(left_out), left_out], 1)
+            truth = np.concatenate([~truth, truth], 1)
+        scale = 1 / fit_temperature(left_out, truth, self.probabilities)
+        return LinearWeights(scale * W, scale * b)
+
+    def strata(self, part: Part) -> np.ndarray:
+        return np.zeros(len(part), dtype=np.int64)
+
+    def constant(self, part: Part) -> np.ndarray:
+        return self.targets(part).mean(0)
+
+
 class Fitting(NamedTuple):
     """A model that was fitted at once, the log of what was tried, and a line about the choice."""
 
@@ -240,6 +287,9 @@ def fit_linear(task: DocumentTask, parts: Mapping[str, Part]) -> Fitting:
     """The best of all features and strengths where there are rows to choose by."""
     field, train, solver = task.features, parts["train"], task.solver()
     x, every = features(train[task.input], field), np.arange(len(train))
+    if solver.self_tuned:
+        note = f"{about(field, len(field))}, penalty by leave-one-out error"
+        return Fitting(filled(task, solver.solve(x, train, every, USUAL)), [], note)
     judge = ModelSelection.of(task, parts, x)
     if judge is None:
         weights = solver.solve(x, train, every, USUAL)
@@ -280,7 +330,7 @@ def try_all(task: DocumentTask, train: Part, x: csr_matrix, judge: ModelSelectio
 def about(field: NgramField | FeatureField, size: int) -> str:
     """A description of the first features."""
     if isinstance(field, FeatureField):
-        return "means, deviations, quantiles, slopes and changes of channels"
+        return field.extractor.title
     kinds = [field.unit, *(["characters"] if size > len(field.words) else [])]
     return f"n-grams of {' and '.join(kinds)}"
 

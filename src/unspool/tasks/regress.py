@@ -26,7 +26,7 @@ from unspool.tasks.answer import Answer, empty, one_line
 from unspool.tasks.document import CHUNK, DocumentTask
 from unspool.tasks.inputs import read_field
 from unspool.tasks.label_plan import plan_numbers
-from unspool.tasks.linear import Ridge
+from unspool.tasks.linear import LeaveOneOutRidge, Ridge, Solver
 from unspool.tasks.metrics import (
     Metric,
     percentile_interval,
@@ -253,8 +253,11 @@ class Regress(DocumentTask):
     def averaging(self) -> Kind:
         return "mean"
 
-    def solver(self) -> Ridge:
-        return Ridge(self.number)
+    def solver(self) -> Solver:
+        return LeaveOneOutRidge(self.standardised) if self.config.model.rocket else Ridge(self.number)
+
+    def standardised(self, part: Part) -> np.ndarray:
+        return (self.truth(part) - self.number.mean) / self.number.std
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.metrics(part, self.scores(model, part, len(self.number.names)))

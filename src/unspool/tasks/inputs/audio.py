@@ -24,7 +24,7 @@ class AudioKind(SeriesKind):
     settings = declare(
         data="series pattern rate frame hop bands features coefficients scaling window stride"
         " max_length missing",
-        model="time_masks time_mask band_masks band_mask band_warp",
+        model="rocket time_masks time_mask band_masks band_mask band_warp",
     )
 
     def field(self, config: Config) -> Field:

@@ -15,7 +15,7 @@ class MusicKind(SeriesKind):
     rows = "pieces"
     settings = declare(
         data="max_length series pattern grid window stride",
-        model="time_masks time_mask band_masks band_mask",
+        model="rocket time_masks time_mask band_masks band_mask",
     )
 
     def field(self, config: Config) -> Field:

@@ -7,6 +7,7 @@ from typing import Any
 from unspool.config import Config, DataConfig, declare
 from unspool.data.fields.features import FeatureField
 from unspool.data.fields.field import Field
+from unspool.data.fields.rocket import MiniRocket
 from unspool.data.fields.source import SeriesSource, VectorSource
 from unspool.data.fields.vectors import VectorField
 from unspool.data.plan import Plan
@@ -50,7 +51,9 @@ def vector_field(source: VectorSource, config: Config) -> Field:
         window=data.window,
         missing=data.missing,
     )
-    return FeatureField(vectors) if config.model.network in DIRECT_FIT else vectors
+    if config.model.network not in DIRECT_FIT:
+        return vectors
+    return FeatureField(vectors, MiniRocket() if config.model.rocket else None)
 
 
 class SeriesKind(InputKind):
@@ -61,7 +64,7 @@ class SeriesKind(InputKind):
     settings = declare(
         data="series time date_format sort id channels scaling irregular window stride max_length"
         " missing",
-        model="time_masks time_mask band_masks band_mask",
+        model="rocket time_masks time_mask band_masks band_mask",
     )
 
     def field(self, config: Config) -> Field:

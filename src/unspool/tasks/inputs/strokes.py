@@ -20,7 +20,7 @@ class StrokesKind(SeriesKind):
     settings = declare(
         data="series stroke_layout stroke_smoothing stroke_tolerance stroke_slant stroke_size"
         " max_length missing",
-        model="time_masks time_mask band_masks band_mask",
+        model="rocket time_masks time_mask band_masks band_mask",
     )
 
     def field(self, config: Config) -> Field:
