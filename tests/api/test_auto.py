@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from types import SimpleNamespace
@@ -44,6 +45,7 @@ def few(monkeypatch, networks=("cnn", "gru")) -> None:
     from unspool.tasks.document import DocumentTask
 
     monkeypatch.setattr(DocumentTask, "candidates", classmethod(lambda cls: list(networks)))
+    monkeypatch.setattr(auto, "HOPELESS", 2.0)  # none is left out
 
 
 def train(data, out, **settings):
@@ -79,7 +81,7 @@ def ensemble(request, data, tmp_path_factory):
         few(patched)
         kept = ("linear", "cnn", "gru")
         patched.setattr(auto, "best_mean", lambda tried: [t for t in tried if t.name in kept])
-        patched.setattr(auto, "folds_for", lambda config, plans: 0)
+        patched.setattr("unspool.api.train.folds_for", lambda *known, budget: 0)
         return train(data, out, task=request.param, label=label, test_share=0.2)
 
 
@@ -104,8 +106,11 @@ def test_an_ensemble_is_a_run_like_any_other(ensemble, data, tmp_path) -> None:
     assert found == wanted
     assert "ensemble" in repr(loaded)
     assert "linear" in repr(loaded.summary())
-    with pytest.raises(ConfigError, match="looked at one by one"):
-        loaded.explain("a good film")
+    inside = loaded.inside
+    assert inside.config.model_name == "cnn", "the first member that is a network"
+    alone = unspool.load(ensemble.path / "tried" / "cnn").explain("a good film")
+    assert loaded.explain("a good film").values == pytest.approx(alone.values, abs=1e-6)
+    assert [str(answer) for answer in inside.predict(texts)]
 
 
 def test_it_answers_with_the_mean_of_its_members(ensemble) -> None:
@@ -278,3 +283,85 @@ def test_a_stopped_search_goes_on(data, tmp_path, monkeypatch) -> None:
     again = unspool.train(resume=True, out=tmp_path / "stopped", note=notes.append, quiet=True)
     assert notes[-1] == "the search is finished"
     assert again.predict("a good film")[0].label == run.predict("a good film")[0].label
+
+
+@pytest.fixture
+def small_default(monkeypatch):
+    """The default network is small, without a setting that would choose it."""
+    from unspool.tasks.classify import Classify
+
+    presets = Classify.models()
+    presets["bilstm"] = {
+        **presets["bilstm"], "model.hidden": 4, "model.embedding": 4, "train.epochs": 1,
+        "train.threads": 1, "train.patience": 1, "train.least_steps": 1,
+    }  # fmt: skip
+    monkeypatch.setattr(Classify, "models", classmethod(lambda cls: presets))
+
+
+def test_without_a_model_the_best_of_some_is_kept(data, tmp_path, small_default) -> None:
+    notes: list[str] = []
+    run = unspool.train(data, label="label", out=tmp_path / "run", note=notes.append, quiet=True)
+    record = json.loads((run.path / "auto.json").read_text())
+    names = ["majority", "linear", "nb_linear", "bilstm"]
+    assert notes[1] == (
+        f"models: {', '.join(names)}; the best of them is kept, or a mean (--model names one)"
+    )
+    assert [model["model"] for model in record["models"]] == names[: len(record["models"])]
+    assert (record["budget"], record["folds"]) == (None, 5), "12 rows are too few to choose by"
+    assert {"linear", "nb_linear"} & {
+        run.config.model_name, *(member.model_name for member in run.config.members)
+    }  # fmt: skip
+    about = [note for note in notes if note.startswith("n-grams: ")]
+    assert len(about) == len(set(about)), "what is known of the data is shown once"
+    assert run.comparison.conclusion.startswith("use this run, ")
+    assert run.comparison.conclusion in (run.path / "README.md").read_text()
+    again = unspool.train(resume=True, out=run.path, note=notes.append, quiet=True)
+    assert notes[-1] == "the search is finished"
+    assert str(again.predict("a good film")[0]) == str(run.predict("a good film")[0])
+
+
+def test_enough_held_out_rows_choose_without_folds(data, tmp_path, small_default) -> None:
+    run = unspool.train(data, label="label", out=tmp_path / "run", valid_share=0.5, quiet=True)
+    record = json.loads((run.path / "auto.json").read_text())
+    assert record["folds"] == 0
+    assert [model["model"] for model in record["models"]] == ["majority", *QUICK[1:], "bilstm"]
+    best = max(record["models"], key=lambda own: (own["valid"]["accuracy"], -own["valid"]["loss"]))
+    assert best["kept"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"model": "bilstm"}, {"epochs": 1}, {"hidden": 4}, {"folds": 2}, {"valid_share": 0}],
+    ids=str,
+)
+def test_what_names_one_model_trains_one(data, tmp_path, small_default, settings) -> None:
+    run = unspool.train(data, label="label", out=tmp_path / "run", quiet=True, **settings)
+    assert run.config.model_name == "bilstm"
+    assert not (run.path / "auto.json").exists()
+
+
+def test_a_model_that_is_surely_worse_ends_after_a_fold(
+    data, tmp_path, monkeypatch, small_default
+) -> None:
+    monkeypatch.setattr(auto, "paired_interval", lambda one, other: (-0.4, -0.2))
+    notes: list[str] = []
+    run = unspool.train(data, label="label", out=tmp_path / "run", note=notes.append, quiet=True)
+    assert re.search("— bilstm: far behind .*linear on the first fold, left out", "\n".join(notes))
+    assert [path.name for path in (run.path / "tried" / "bilstm").iterdir()] == ["1"]
+
+
+def test_better_by_chance_goes_on(data, tmp_path, small_default) -> None:
+    run = unspool.train(data, label="label", out=tmp_path / "run", quiet=True, model="linear")
+    tried = [held_out(run, "best", 80, 0.9)]
+    worse = SimpleNamespace(task=run.task)
+
+    def far(right: int) -> bool:
+        model = held_out(run, "", right, 0.9)
+        models = iter([model, tried[0]])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(TriedModel, "of", classmethod(lambda cls, *rest: next(models)))
+            return auto.far_better(tried, worse) is not None
+
+    assert far(50)
+    assert not far(78)
+    assert auto.far_better([], worse) is None

@@ -172,7 +172,7 @@ def test_a_run_like_any_other(run, table) -> None:
     assert "## Weights" in (run.path / "README.md").read_text()
     assert "linear, TF-IDF" in repr(loaded.summary())
     with pytest.raises(ConfigError, match="no steps to look at"):
-        loaded.explain("a good film")
+        loaded.trace("a good film")
     resumed = unspool.train(resume=True, out=run.path)
     assert resumed.report.metrics == run.report.metrics
 

@@ -20,13 +20,15 @@ def report(scores: np.ndarray, weights: np.ndarray | None = None) -> SimpleNames
     )
 
 
-def compared(model: np.ndarray, linear: np.ndarray, *, higher: bool = True, searched: bool = False):
+def compared(
+    model: np.ndarray, linear: np.ndarray, *, higher: bool = True, choice: str | None = None
+):
     task = SimpleNamespace(
         metric=Metric("score", higher), config=SimpleNamespace(model_name="lstm")
     )
     worst = report(np.zeros(len(model)) if higher else np.full(len(model), 9.0))
     baselines = {"majority": worst, "linear": report(linear)}
-    return BaselineComparison(task, report(model), baselines, searched)
+    return BaselineComparison(task, report(model), baselines, choice)
 
 
 RNG = np.random.default_rng(0)
@@ -66,10 +68,11 @@ def test_few_rows_prove_little() -> None:
 
 
 def test_a_search_has_chosen_already() -> None:
-    comparison = compared(right(0.8), right(0.9), searched=True)
+    comparison = compared(right(0.8), right(0.9), choice="lstm: the best on 5 folds")
     assert comparison.preferred == "lstm"
-    assert "use " not in "".join(comparison.lines())
-    assert "conclusion" not in comparison.to_json()
+    assert comparison.conclusion.startswith("use this run, lstm: the best on 5 folds; -0.1")
+    assert "against linear on these rows (95 % interval -0." in comparison.conclusion
+    assert comparison.to_json()["conclusion"] == comparison.lines()[-1] == comparison.conclusion
 
 
 def test_paired_interval_is_that_of_plain_resampling() -> None:

@@ -1,14 +1,18 @@
-"""`--model auto`: a budget of time in, the best of several models or their mean out.
+"""Choice of a model: several configs in, the best of them or the mean of some out.
 
-The baselines of the task come first, then its candidates, each with half of the time that is left,
-then the best network again with another seed. Rows that were held out decide between them, and
-whether a mean of some is better than the best one: those of a validation part, or of small data all
-rows, each scored by a model of the other folds. The test part, if there is one, is only reported
-on. Every model that was tried stays as a run in the folder `tried`.
+Simple models come first, then networks. Held-out rows decide between them, and whether a mean of
+some is better than the best one: those of the validation part, or of small data all rows, each
+scored by a model of the other folds. The test part, if there is one, is only reported on. Every
+model that was tried stays as a run in the folder `tried`.
+
+`--model auto` has a budget of time: each network gets half of the time that is left, and at the end
+the best one is trained again with another seed. Where no model is named, the default network alone
+is tried beside the simple models, without a budget.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Mapping
@@ -35,8 +39,9 @@ from unspool.io.files import write_json
 from unspool.tasks import TASKS
 from unspool.tasks.task import fits_directly
 from unspool.training.checkpoint import Counters
+from unspool.training.comparison import paired_interval
 from unspool.training.folder import RunFolder
-from unspool.training.progress import Shown
+from unspool.training.progress import Note, Shown
 from unspool.training.signals import Interrupted
 from unspool.training.tensors import save_tensors
 
@@ -45,8 +50,11 @@ RESULT = "auto.json"
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 LEAST = 5.0  # seconds for which a network is worth beginning
 LEAST_EPOCHS = 2  # of a fold, for which it is worth going on with the others
+HOPELESS = 0.05  # how much worse than the best a model surely is on a fold that ends its trial
 FOLDS = 5
 SMALL = 10_000  # rows, beyond which a tenth is enough to choose by
+FEW = 50  # held-out rows, below which folds choose even without a budget,
+QUICK = 2_000_000  # where training reads no more steps of sequences than this
 
 
 def seconds_of(budget: str | float) -> float:
@@ -67,13 +75,13 @@ def train_auto(
     folder: RunFolder,
     configs: Mapping[str, Config],
     plans: dict[str, Plan],
-    budget: float,
+    folds: int,
+    budget: float | None,
     shown: Shown,
 ) -> Run:
-    """`configs` of the models to try, by name, in their order."""
+    """`configs` of the models to try, by name, in their order; the budget is in seconds."""
     configs = {name: changed(c, {"train.baseline": False}) for name, c in configs.items()}
     first = next(iter(configs.values()))
-    folds = folds_for(first, plans)
     record = {
         "budget": budget,
         "folds": folds,
@@ -82,6 +90,7 @@ def train_auto(
     threads = first.train.threads or torch.get_num_threads()
     whole = first.model_copy(update={"model_name": AUTO})
     folder.write_config(whole, data_files(plans), threads, {AUTO: record})
+    shown = shown._replace(note=once(shown.note))
     return Search(folder, plans, configs, folds, budget, shown).run()
 
 
@@ -90,20 +99,24 @@ def resume_auto(
 ) -> Run:
     """Go on with a search; what it has tried is kept, and its time counts."""
     configs = {name: build(Config, stored) for name, stored in record["configs"].items()}
-    search = Search(folder, plans, configs, int(record["folds"]), float(record["budget"]), shown)
-    return search.run()
+    budget = None if record["budget"] is None else float(record["budget"])
+    shown = shown._replace(note=once(shown.note))
+    return Search(folder, plans, configs, int(record["folds"]), budget, shown).run()
 
 
-def folds_for(config: Config, plans: dict[str, Plan]) -> int:
+def folds_for(config: Config, corpus: Corpus, plans: dict[str, Plan], *, budget: bool) -> int:
     """Number of folds that choose the model; 0: the validation part does."""
     if "valid" in plans:
         return 0
     kind: Any = TASKS[config.task]
-    corpus = kind.load_corpus(config, plans)
     parts = {name: part for name, part in corpus.parts.items() if name != "test"}
-    if sum(map(len, parts.values())) > SMALL:
-        return 0
-    return FOLDS if kind(config, corpus.fields).fits_folds(parts, FOLDS) else 0
+    if budget:
+        small = sum(map(len, parts.values())) <= SMALL
+    else:
+        train = parts["train"]
+        steps = int(train.lengths.sum()) * max(1, config.train.epochs)
+        small = len(parts["valid"]) < FEW and steps <= QUICK
+    return FOLDS if small and kind(config, corpus.fields).fits_folds(parts, FOLDS) else 0
 
 
 @dataclass(frozen=True)
@@ -112,7 +125,7 @@ class Search:
     plans: dict[str, Plan]
     configs: Mapping[str, Config]
     folds: int
-    budget: float
+    budget: float | None  # seconds; None: no limit, and no second seed
     shown: Shown
 
     def run(self) -> Run:
@@ -132,11 +145,20 @@ class Search:
             report, part = task.report(mean_scores(chosen), chosen[0].truth), "folds"
         else:
             part = run.report_part or "valid"
-        write_report(run, report, part, rest, searched=True)
+        write_report(run, report, part, rest, choice=self.choice(chosen))
         return run
 
+    def choice(self, chosen: list[TriedModel]) -> str:
+        """How the models were chosen, in words."""
+        names = [model.name for model in chosen]
+        where = f"{self.folds} folds" if self.folds else "the validation part"
+        if len(names) == 1:
+            return f"{names[0]}: the best on {where}"
+        return f"the mean of {', '.join(names[:-1])} and {names[-1]}: the best on {where}"
+
     def try_all(self) -> list[TriedModel]:
-        tried, waiting, left = list[TriedModel](), dict(self.configs), self.budget
+        tried, waiting = list[TriedModel](), dict(self.configs)
+        left = math.inf if self.budget is None else self.budget
         while waiting:
             name = next(iter(waiting))
             config = waiting.pop(name)
@@ -147,20 +169,24 @@ class Search:
             if left < LEAST and not quick and not begun:
                 self.shown.note(f"— {name}: no time left")
                 continue
-            self.shown.note(f"— {name}, {max(0.0, left):.0f} s left")
-            share = left / 2 if waiting else left
-            limit = {} if quick else {"train.max_seconds": max(LEAST, share) / max(1, self.folds)}
-            model, seconds = self.try_model(name, changed(config, limit))
+            limited = math.isfinite(left)
+            self.shown.note(f"— {name}" + f", {max(0.0, left):.0f} s left" * limited)
+            share = max(LEAST, left / 2 if waiting else left) / max(1, self.folds)
+            limit = {"train.max_seconds": share} if limited and not quick else {}
+            model, seconds = self.try_model(name, changed(config, limit), tried)
             left -= seconds
             if model is not None:
                 tried.append(model)
-            if not waiting and name in self.configs:
+            if not waiting and name in self.configs and limited:
                 waiting = another_seed(tried, self.configs, left)
         return tried
 
-    def try_model(self, name: str, config: Config) -> tuple[TriedModel | None, float]:
+    def try_model(
+        self, name: str, config: Config, tried: list[TriedModel]
+    ) -> tuple[TriedModel | None, float]:
         """On the validation part, or on every fold, and the seconds it took; None: the first fold
-        has shown that there is too little time. What was begun before goes on."""
+        has shown that there is too little time, or that one that was tried before is far better.
+        What was begun before goes on."""
         home, runs, seconds = self.folder.path / "tried" / name, list[Run](), 0.0
         shown = self.shown
         for fold in range(1, self.folds + 1) if self.folds else [0]:
@@ -177,6 +203,9 @@ class Search:
             runs.append(run)
             if fold == 1 and out_of_time(run):
                 self.shown.note(f"— {name}: too slow for its time, left out")
+                return None, seconds
+            if fold == 1 and not fits_directly(run.task) and (better := far_better(tried, run)):
+                self.shown.note(f"— {name}: far behind {better.name} on the first fold, left out")
                 return None, seconds
             shown = shown._replace(note=lambda text: None)  # the others would say the same
         return TriedModel.of(name, runs, seconds), seconds
@@ -244,12 +273,37 @@ class Search:
         return run
 
 
+def once(note: Note) -> Note:
+    """Leave out lines that were shown before, such as those about the data."""
+    lines = set[str]()
+
+    def show(line: str) -> None:
+        if line not in lines:
+            lines.add(line)
+            note(line)
+
+    return show
+
+
 def out_of_time(run: Run) -> bool:
     """Return whether the seconds of a network were over when it had hardly begun."""
     counters, most = run.counters, run.config.train.max_seconds
     if counters is None or not 0 < most <= counters.seconds:
         return False
     return counters.epoch < LEAST_EPOCHS
+
+
+def far_better(tried: list[TriedModel], run: Run) -> TriedModel | None:
+    """Return the best model so far where a run is surely much worse on the same held-out rows."""
+    if not tried:
+        return None
+    best, mine = max(tried, key=lambda model: model.rank), TriedModel.of("", [run], 0.0)
+    rival = TriedModel.of("", best.runs[:1], 0.0)
+    reports = [model.held_out_report() for model in (mine, rival)]
+    interval = paired_interval(*reports)
+    higher = run.task.metric.higher_is_better
+    surely = interval is not None and higher and interval[1] < -HOPELESS
+    return best if surely else None
 
 
 def another_seed(

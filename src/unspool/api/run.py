@@ -22,6 +22,7 @@ from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, DataError
 from unspool.tasks import Answers, Report, Task
 from unspool.tasks.abilities import GeneratesText, GivesVectors, no_generation, no_vectors
+from unspool.tasks.document import looked_into
 from unspool.tasks.planner import open_inputs, open_plan
 from unspool.tasks.streaming import open_stream
 from unspool.tasks.task import encode_plan, row_noun
@@ -30,6 +31,7 @@ from unspool.training.progress import default_note, read_log
 
 if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.insight.gradients import GradientFlow
+    from unspool.insight.linear import LinearExplanation
     from unspool.insight.saliency import Saliency
     from unspool.insight.summary import ModelSummary
     from unspool.insight.trace import Trace
@@ -286,13 +288,20 @@ class Run:
                 remedy="leave them out",
             )
 
+    @property
+    def inside(self) -> Run:
+        """The run that `look` shows: of an ensemble its first network, or else its first model."""
+        task, model = looked_into(self.task, self.model)
+        return self if task is self.task else Run(self.folder, task, model)
+
     def trace(self, text: str | Sequence[str], *, top: int = 5) -> Trace:
         """One run on a text with everything inside recorded, and the `top` answers at each step;
         to be tagged, a text may also be a list of words."""
         from unspool.insight.trace import trace
 
         whole_number("top", top)
-        return trace(self.task, self.model, one_text(text, self.task), top=top)
+        run = self.inside
+        return trace(run.task, run.model, one_text(text, run.task), top=top)
 
     def explain(
         self,
@@ -301,14 +310,19 @@ class Run:
         step: int | None = None,
         answer: str | None = None,
         method: str = "integrated",
-    ) -> Saliency:
+    ) -> Saliency | LinearExplanation:
         """Contribution of each token to an answer, and the answer without it: see
-        `unspool.insight.saliency.explain`."""
+        `unspool.insight.saliency.explain`; of a linear model, that of each feature."""
+        from unspool.insight.linear import explain_linear
         from unspool.insight.saliency import explain
+        from unspool.nn.models.linear import Linear
 
+        run = self.inside
+        if isinstance(run.model, Linear):
+            return explain_linear(run.task, run.model, one_text(text, run.task), answer)
         if step is not None:
             whole_number("step", step)
-        reading = self.task.reading(self.model, one_text(text, self.task))
+        reading = run.task.reading(run.model, one_text(text, run.task))
         return explain(reading, step=step, answer=answer, method=method)
 
     def gradients(
@@ -342,7 +356,7 @@ class Run:
         """
         from unspool.page.look import LookPage
 
-        return LookPage(self.subject(), text, view)
+        return LookPage(self.inside.subject(), text, view)
 
     def subject(self) -> Subject:
         """Subject of the run's page."""

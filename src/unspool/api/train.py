@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from unspool.api.auto import AUTO, RESULT, resume_auto, seconds_of, train_auto
+from unspool.api.auto import AUTO, RESULT, folds_for, resume_auto, seconds_of, train_auto
 from unspool.api.folds import run_folds, unseen_rows, whole_config
 from unspool.api.run import Run, load
 from unspool.api.settings import (
@@ -18,9 +18,15 @@ from unspool.api.settings import (
     refuse_changes,
     refuse_unread_settings,
 )
-from unspool.api.training import data_files, resume_training, start_training, write_report
+from unspool.api.training import (
+    MOST_ROWS,
+    data_files,
+    resume_training,
+    start_training,
+    write_report,
+)
 from unspool.config import Config
-from unspool.config.resolve import changed
+from unspool.config.resolve import changed, full_name
 from unspool.data.plan import Plan, split_name, split_plans
 from unspool.data.read.memory import source_of
 from unspool.errors import Command, ConfigError, Option, RunError
@@ -89,7 +95,15 @@ def train(
         shown.note(plan.summary)
         if model == AUTO:
             check_rescue(rescue, several=Option(model="auto"))
-            return _auto(plan, sources, out, config, settings, start, budget or USUAL_BUDGET, shown)
+            refuse_search(plan.task, settings, start)
+            limit = seconds_of(budget or USUAL_BUDGET)
+            found = _search(plan, sources, out, config, settings, limit, shown)
+            assert found is not None
+            return found
+        if model is None and not any((budget, start, config, rescue)) and only_data(settings):
+            found = _search(plan, sources, out, config, settings, None, shown)
+            if found is not None:
+                return found
         if budget is not None:
             raise ConfigError(
                 (Option("budget"), " is for ", Option(model="auto")),
@@ -134,41 +148,62 @@ def _resumed(
     return folder
 
 
-def _auto(
+def refuse_search(task: str, settings: Mapping[str, Any], start: str | Path | None) -> None:
+    """Raise an error where the best of several models cannot be searched for."""
+    folds = {"folds", "data.folds"} & settings.keys()
+    if not isinstance(TASKS[task], SearchesModels) or start is not None or folds:
+        able = [name for name, kind in TASKS.items() if isinstance(kind, SearchesModels)]
+        raise ConfigError(
+            (Option(model="auto"), f" is for new models of {' and '.join(able)}, without folds"),
+            got=f"task {task}",
+            remedy="name a model",
+        )
+
+
+def only_data(settings: Mapping[str, Any]) -> bool:
+    """Whether settings are about the data alone, so that they choose no model; folds do."""
+    try:
+        names = set(map(full_name, settings))
+    except ConfigError:  # an option of a cell, or an error that is raised later
+        return False
+    return all(name.startswith("data.") for name in names) and "data.folds" not in names
+
+
+def _search(
     plan: Plan,
     sources: Mapping[str, Source],
     out: str | Path | None,
     config_file: str | None,
     settings: Mapping[str, Any],
-    start: str | Path | None,
-    budget: str | float,
+    budget: float | None,
     shown: Shown,
-) -> Run:
-    """The best of the models that the task names."""
-    kind, seconds = TASKS[plan.task], seconds_of(budget)
-    decided = {**plan.settings, **settings}
-    folds = {"folds", "data.folds"} & settings.keys()
-    if not isinstance(kind, SearchesModels) or start is not None or folds:
-        able = [name for name, task in TASKS.items() if isinstance(task, SearchesModels)]
-        raise ConfigError(
-            (Option(model="auto"), f" is for new models of {' and '.join(able)}, without folds"),
-            got=f"task {plan.task}",
-            remedy="name a model",
-        )
+) -> Run | None:
+    """Train the best of several models; None without a budget, where there is nothing to choose
+    from or by: the default model is trained alone."""
+    kind, decided = TASKS[plan.task], {**plan.settings, **settings}
+    if not isinstance(kind, SearchesModels):
+        return None
     named = {
         name: with_columns(
             make_config(plan.task, name, settings=decided, config_file=config_file, plan=plan), plan
         )
-        for name in kind.candidates()
+        for name in (kind.candidates() if budget else [kind.default_model])
     }
     first = next(iter(named.values()))
     refuse_unread_settings(settings, config_file, list(named.values()))
     quick = [*kind.baselines(first), *kind.quick_candidates(first)]
     configs = {candidate.model_name: candidate for candidate in quick} | named
     plans = open_plans(plan, first, sources, shown.note)
+    corpus = kind.load_corpus(first, plans, progress=shown.progress)
+    if budget is None:
+        if "valid" not in corpus.parts or len(corpus.parts["train"]) > MOST_ROWS:
+            return None
+        names = ", ".join(configs)
+        shown.note(f"models: {names}; the best of them is kept, or a mean (--model names one)")
+    folds = folds_for(first, corpus, plans, budget=budget is not None)
     folder = RunFolder(Path(out) if out else free_folder(plan.table.path, AUTO))
     with folder.making():
-        return train_auto(folder, configs, plans, seconds, shown)
+        return train_auto(folder, configs, plans, folds, budget, shown)
 
 
 def with_columns(config: Config, plan: Plan) -> Config:

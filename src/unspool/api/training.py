@@ -318,15 +318,15 @@ def write_report(
     part: str | None,
     baselines: Mapping[str, Report],
     *,
-    searched: bool = False,
+    choice: str | None = None,
 ) -> None:
-    """Write evaluation.json, pictures and the model card; `searched` as in `BaselineComparison`."""
+    """Write evaluation.json, pictures and the model card; `choice` as in `BaselineComparison`."""
     folder, task = run.folder, run.task
     if report is not None:
         report.part = part
         run.keep(report)
         if baselines:
-            run.comparison = BaselineComparison(task, report, baselines, searched)
+            run.comparison = BaselineComparison(task, report, baselines, choice)
         more = {} if run.comparison is None else run.comparison.to_json()
         folder.write_report(report, {**mix_report(run.model), **more})
         for name, figure in fitted_pictures(report.to_json()):

@@ -1,4 +1,4 @@
-"""Models that `--model auto` tried, with scores of held-out rows, in; those to keep out."""
+"""Models that a search tried, with their scores of held-out rows, in; those to keep out."""
 
 from __future__ import annotations
 
@@ -51,9 +51,12 @@ class TriedModel:
         """On the test part, by the mean of the runs; else on the rows that were held out."""
         task = plain(self.runs[0])
         if "test" not in self.runs[0].parts:
-            return task.report(self.scores, self.truth)
+            return self.held_out_report()
         scores = task.averaged([scores_of(run, "test") for run in self.runs])
         return task.report(scores, task.truth(self.runs[0].parts["test"]))
+
+    def held_out_report(self) -> Report:
+        return plain(self.runs[0]).report(self.scores, self.truth)
 
 
 def task_of(run: Run) -> Any:

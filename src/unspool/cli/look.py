@@ -195,11 +195,13 @@ def look(
             run, text, view=view, html=html, data=data, port=port, browser=not no_browser
         )
         return
-    loaded = show.loaded(run)
+    loaded = look_results.opened(run)
     if text is not None and loaded.task.reads_tokens:
         field = loaded.task.input_field
         text = text if (named := field.form.named(text)) is None else field.form.to_json(named)
-    if text is not None and not loaded.task.reads_tokens:
+    if text is not None and look_results.is_linear(loaded):
+        look_results.show_features(loaded, text, answer=answer, as_json=as_json)
+    elif text is not None and not loaded.task.reads_tokens:
         look_results.show_series(
             loaded, text, album, step=step, answer=answer, method=method, as_json=as_json
         )

@@ -75,6 +75,34 @@ def show_gradients(
         album.add([("gradients", gradient_figure(flow))])
 
 
+def opened(path: Path) -> Run:
+    """Load the run that is looked into: of an ensemble one of its models, with a note."""
+    whole = show.loaded(path)
+    run = whole.inside
+    if run is not whole:
+        models = ", ".join(dict.fromkeys(member.model_name for member in whole.config.members))
+        show.note(
+            f"an ensemble of {models}: this is its first {run.config.model_name}, whose answers may"
+            " differ"
+        )
+    return run
+
+
+def is_linear(run: Run) -> bool:
+    from unspool.nn.models.linear import Linear
+
+    return isinstance(run.model, Linear)
+
+
+def show_features(run: Run, item: Any, *, answer: str | None, as_json: bool) -> None:
+    """Show what each feature of an item adds to the score of an answer."""
+    from unspool.insight.linear import explain_linear
+
+    if not run.task.reads_tokens:
+        item = run.task.input_field.recording(first_recording(item, run.task), item)
+    show.result(explain_linear(run.task, run.model, item, answer), as_json=as_json)
+
+
 def show_answer(
     run: Run,
     text: Any,
@@ -88,7 +116,7 @@ def show_answer(
     from unspool.insight.gallery import input_pictures
 
     traced = run.trace(text)
-    explanation = None
+    explanation: Any = None
     if run.task.answer is not None:  # otherwise there are vectors alone
         at = None if step is None else step - 1
         explanation = run.explain(text, step=at, answer=answer, method=method)

@@ -89,7 +89,9 @@ def train(
     """Train a model on a file and save it as a run folder.
 
     The task, the format and the columns are inferred from the data and shown in one line; options
-    override them. The weights with the best validation score are kept. The report at the end is on
+    override them. Without --model, classify and regress fit simple models and a network, and keep
+    the best on the validation part, or a mean of some. The weights with the best validation score
+    are kept. The report at the end is on
     the test data, or on the validation data where there are none. Ctrl-C, SIGTERM and a closed
     terminal save the run; --resume continues it, and ends with the same weights as a run without a
     stop. A run folder that another process writes is refused.
@@ -98,9 +100,8 @@ def train(
     out-of-fold.csv, and the model is trained on all rows afterwards, for the median of the epochs
     that were best in the folds. Finished folds are kept by --resume.
 
-    --model auto tries the baselines and several networks within --budget, prints them in a table,
-    and keeps the best on the validation part, or of small data on five folds, or the mean of some
-    where that is better. --resume continues a search that was stopped.
+    --model auto tries more networks within --budget, and small data on five folds. --resume
+    continues a search that was stopped.
 
     Examples:
 

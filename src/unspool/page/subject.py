@@ -19,6 +19,7 @@ from unspool.errors import ConfigError, DataError, RunError, UserError, choose
 from unspool.insight.ngrams import NgramTable
 from unspool.io.files import parse_json
 from unspool.tasks import Task
+from unspool.tasks.document import looked_into
 from unspool.tasks.examples import Example, plain, read_examples
 from unspool.tasks.planner import open_plan
 from unspool.tasks.reading import Reading
@@ -151,7 +152,7 @@ def open_subject(path: str | Path) -> Subject:
     """A run that is still being trained, without weights: only its training can be shown."""
     folder = RunFolder(Path(path))
     if folder.weights.exists() or not folder.metrics.exists():
-        return subject_of(folder, *folder.load_model())
+        return subject_of(folder, *looked_into(*folder.load_model()))
     return Subject(folder.load_task(), None, folder.path, folder.metrics, [])
 
 

@@ -52,7 +52,7 @@ from unspool.tasks.linear import (
 from unspool.tasks.reading import Reading
 from unspool.tasks.size import longest_document
 from unspool.tasks.streaming import StreamState
-from unspool.tasks.task import Report, Task, Transfer, as_array, row_batches, walk
+from unspool.tasks.task import Report, Task, Transfer, as_array, fits_directly, row_batches, walk
 
 A = TypeVar("A", bound=Answer)
 CHUNK = 4096  # documents predicted at once
@@ -274,15 +274,13 @@ class DocumentTask(Task):
         """Names of the columns of the scores."""
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
-        if self.config.members:
-            raise ConfigError(
-                "an ensemble has several models, which are looked at one by one",
-                remedy="look at one of the runs in its folder `tried`",
-            )
         if self.at_once:
             raise ConfigError(
                 f"a {self.config.model_name} model has no steps to look at",
-                remedy="its largest weights are in README.md of the run; a network shows more",
+                remedy=(
+                    "`unspool look RUN INPUT` shows what each feature contributes; the largest"
+                    " weights are in README.md of the run"
+                ),
             )
         return super().reading(model, item)
 
@@ -365,6 +363,15 @@ class DocumentTask(Task):
             for batch in walk(self.batches(part, training=False), model):
                 result[batch.rows] = as_array(model(*batch[self.input].inputs).double())
         return result if windows is None else merged(result, windows, self.averaging)
+
+
+def looked_into(task: Any, model: Any) -> tuple[Any, nn.Module]:
+    """Return the task and model that `look` shows: of an ensemble the first network, or else the
+    first model."""
+    if not task.config.members:
+        return task, model
+    members = list(zip(task.members(), model.members))
+    return next((pair for pair in members if not fits_directly(pair[0])), members[0])
 
 
 def check_baseline(config: Config) -> None:

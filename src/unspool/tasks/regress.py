@@ -254,7 +254,9 @@ class Regress(DocumentTask):
         return "mean"
 
     def solver(self) -> Solver:
-        return LeaveOneOutRidge(self.standardised) if self.config.model.rocket else Ridge(self.number)
+        return (
+            LeaveOneOutRidge(self.standardised) if self.config.model.rocket else Ridge(self.number)
+        )
 
     def standardised(self, part: Part) -> np.ndarray:
         return (self.truth(part) - self.number.mean) / self.number.std

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from unspool.tasks import Report, Task
 from unspool.tasks.metrics import percentile_interval, resampled_sums
+from unspool.tasks.task import fits_directly
 
 FEW = 50  # rows, below which no difference is reliable
 
@@ -18,13 +20,13 @@ FEW = 50  # rows, below which no difference is reliable
 class BaselineComparison:
     """The report of a run and those of its baselines, by name, on the same rows.
 
-    searched   the run is the choice of a search, and the others are what it has tried
+    choice   how a search chose this run among the others; None: they are baselines of one model
     """
 
     task: Task
     report: Report
     baselines: Mapping[str, Report]
-    searched: bool = False
+    choice: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The metrics of the baselines, and the conclusion."""
@@ -33,10 +35,7 @@ class BaselineComparison:
             name: {**report.metrics, f"{metric}_interval": list(report.interval)}
             for name, report in self.baselines.items()
         }
-        return {
-            "baselines": baselines,
-            **({} if self.searched else {"conclusion": self.conclusion}),
-        }
+        return {"baselines": baselines, "conclusion": self.conclusion}
 
     def lines(self) -> list[str]:
         metric, higher, *_ = self.task.metric
@@ -48,7 +47,7 @@ class BaselineComparison:
             low, high = reports[name].interval
             value = reports[name].metrics[metric]
             lines.append(f"{name:<{width}}  {value:10.4f}   {low:.4f} to {high:.4f}")
-        return lines if self.searched else [*lines, self.conclusion]
+        return [*lines, self.conclusion]
 
     @property
     def rival(self) -> str:
@@ -72,13 +71,15 @@ class BaselineComparison:
 
     @property
     def preferred(self) -> str:
-        """The model to use: the best baseline, unless the trained model is reliably better."""
+        """The model to use: the best baseline, unless the trained model is reliably better, or as
+        simple."""
         model, interval = self.task.config.model_name, self.interval
-        if self.searched:
+        if self.choice is not None:
             return model
         if interval is None:
             return model if self.gain > 0 else self.rival
-        return model if interval[0] > 0 else self.rival
+        simple = fits_directly(self.task) and interval[1] >= 0  # no simpler than its rival
+        return model if interval[0] > 0 or simple else self.rival
 
     @property
     def conclusion(self) -> str:
@@ -86,6 +87,11 @@ class BaselineComparison:
         model, rival, interval = self.task.config.model_name, self.rival, self.interval
         few = len(self.report.scores) < FEW
         limit = f"; {len(self.report.scores)} rows prove little" if few else ""
+        if self.choice is not None:
+            low, high = interval or (math.nan, math.nan)
+            here = f" (95 % interval {low:+.4f} to {high:+.4f})" if interval else ""
+            difference = f"{self.gain:+.4f} against {rival} on these rows{here}"
+            return f"use this run, {self.choice}; {difference}{limit}"
         if interval is None:
             return f"use {self.preferred}: it has the best {self.task.metric.name}{limit}"
         low, high = interval
@@ -96,10 +102,12 @@ class BaselineComparison:
         if high < 0:
             why = f"{rival}: better than {model} {by} (95 % interval {-high:.4f} to {-low:.4f})"
             return f"use {why}{limit}"
-        return (
-            f"use {rival}, the simpler model: {model} is not reliably better (difference"
-            f" {self.gain:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}){limit}"
+        difference = (
+            f"(difference {self.gain:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}){limit}"
         )
+        if self.preferred == model:
+            return f"use {model}: {rival} is not reliably better or worse {difference}"
+        return f"use {rival}, the simpler model: {model} is not reliably better {difference}"
 
     def _score(self, report: Report) -> float:
         value = report.metrics[self.task.metric.name]

@@ -1,4 +1,4 @@
-"""Features of MiniRocket: against convolutions by NumPy, and against aeon's where it is installed."""
+"""MiniRocket's features against NumPy's convolutions, and aeon's where it is installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from unspool.data.store.ragged import Ragged
 def series(rows: list[np.ndarray]) -> Series:
     channels = rows[0].shape[1]
     moments = Moments(np.zeros(channels), np.ones(channels))
-    return Series(Ragged.of([row.astype(np.float32) for row in rows]), None, moments, SeriesSource())
+    return Series(
+        Ragged.of([row.astype(np.float32) for row in rows]), None, moments, SeriesSource()
+    )
 
 
 def random_rows(lengths: list[int], channels: int, seed: int = 0) -> list[np.ndarray]:
@@ -97,7 +99,7 @@ def test_saved_and_loaded() -> None:
         {"width": 2}, {"dilations": [{**stored["dilations"][0], "size": 0}]},
         {"dilations": [{**stored["dilations"][0], "thresholds": [[float("nan")]] * KERNELS}]},
     ):  # fmt: skip
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=r"another number of channels|not a dilation"):
             MiniRocket().load_json({**stored, **damage}, 3)
 
 

@@ -133,6 +133,11 @@ class NgramField(TokenField):
             *self.spelling.ngrams,
         ]
 
+    def names_of(self, inputs: tuple[Tensor, ...]) -> list[str]:
+        """Name the features of a batch of one text; dots mark n-grams of characters."""
+        names, words = self.names, len(self.words)
+        return [names[i] if i < words else f"·{names[i]}·" for i in inputs[0][0].tolist()]
+
     def _ngrams(self) -> list[str]:
         tokens = self.fitted.vocab.tokens[FIRST:]
         return [self.separator.join(tokens[t] for t in ngram) for ngram in self.words.tokens()]

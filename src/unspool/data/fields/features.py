@@ -126,6 +126,10 @@ class FeatureField(RecordingField):
     def names(self) -> list[str]:
         return self.extractor.names
 
+    def names_of(self, inputs: tuple[Tensor, ...]) -> list[str]:
+        """Name the features of a batch of one series."""
+        return self.names
+
     def as_read(self, recording: Any) -> Any:
         return self.vectors.as_read(recording)
 

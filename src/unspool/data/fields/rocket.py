@@ -1,8 +1,8 @@
 """MiniRocket (Dempster et al. 2021): series of any length -> how often each of thousands of fixed
 convolutions exceeds a threshold.
 
-A kernel has nine weights: 2 at three of its taps, -1 at the others, so there are 84 kernels and none
-is learnt. With dilation d and threshold b, kernel w of a series x gives
+A kernel has nine weights: 2 at three of its taps, -1 at the others, so there are 84 kernels, and
+none is learnt. With dilation d and threshold b, kernel w of a series x gives
 
     ppv = mean over t of [Σ_j w_j x_{t + (j - 4) d} > b]        the share of positive values
 
@@ -22,7 +22,9 @@ from unspool.data.fields.series_values import Series
 
 TAPS = 9
 PEAKS = list(combinations(range(TAPS), 3))  # taps with the weight 2
-WEIGHTS = np.array([[2.0 if j in peaks else -1.0 for j in range(TAPS)] for peaks in PEAKS])  # (84, 9)
+WEIGHTS = np.array(
+    [[2.0 if j in peaks else -1.0 for j in range(TAPS)] for peaks in PEAKS]
+)  # (84, 9)
 KERNELS = len(WEIGHTS)
 MOST = 9_996 // KERNELS  # thresholds per kernel over all dilations, as published
 FEWEST = 3
@@ -135,7 +137,7 @@ class MiniRocket:
     def load_json(self, stored: dict[str, Any], width: int) -> None:
         self.width, self.dilations = int(stored["width"]), []
         if self.width != width:
-            raise ValueError
+            raise ValueError("another number of channels")
         for each in stored["dilations"]:
             size, thresholds = int(each["size"]), np.array(each["thresholds"], float)
             channels = np.zeros((KERNELS, width), bool)
@@ -143,7 +145,7 @@ class MiniRocket:
                 row[numbers] = True
             valid = 0 < size < 2**31 and thresholds.ndim == 2 and len(thresholds) == KERNELS
             if not valid or not np.isfinite(thresholds).all():
-                raise ValueError
+                raise ValueError("not a dilation")
             self.dilations.append(Dilation(size, channels, thresholds))
 
 
