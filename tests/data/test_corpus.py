@@ -2,6 +2,7 @@
 
 import gzip
 import random
+import wave
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from small_tasks import Loaded, load_data
+from unspool.api.settings import make_config
 from unspool.config import DataConfig
 from unspool.data.read.delimited import Csv
+from unspool.tasks import TASKS
 from unspool.tasks.planner import open_plan
 from unspool.text import open_vocabulary
 from unspool.text.open_vocabulary import OpenWords, TokenRules
@@ -286,6 +289,33 @@ def test_slices_are_checked(tmp_path) -> None:
     assert tokens.slice(0, 2, 5).dtype == np.int64
     with pytest.raises(IndexError):
         tokens.slice(0, 5, 11)
+
+
+def test_words_of_file_names_are_groups(tmp_path) -> None:
+    for name, speakers, shared in [
+        ("several", ("ann", "bob", "cid"), True),
+        ("one", ("ann",), False),
+    ]:
+        write_tones(tmp_path / name, speakers)
+        plan = open_plan(str(tmp_path / name), DataConfig())
+        config = make_config("classify", "majority", settings=plan.settings, plan=plan)
+        notes = " ".join(TASKS["classify"].load_corpus(config, {"train": plan}).notes)
+        note = (
+            "valid share each name_2 (ann, bob, cid) with train: --group name_2 holds out new ones"
+        )
+        assert (note in notes, "share" in notes) == (shared, shared)
+
+
+def write_tones(folder: Path, speakers: tuple[str, ...]) -> None:
+    """Recordings LABEL/LABEL_SPEAKER_NUMBER.wav of short tones."""
+    rng = np.random.default_rng(0)
+    for i in range(60):
+        label = "xy"[i % 2]
+        (folder / label).mkdir(parents=True, exist_ok=True)
+        path = folder / label / f"{label}_{speakers[i % len(speakers)]}_{i}.wav"
+        with wave.open(str(path), "wb") as file:
+            file.setparams((1, 2, 8000, 800, "NONE", ""))
+            file.writeframes(rng.integers(-99, 99, 800).astype("<i2").tobytes())
 
 
 def test_shared_groups_are_reported(tmp_path) -> None:

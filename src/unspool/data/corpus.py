@@ -5,7 +5,9 @@ store each column -> leave out blank rows -> split -> fit the fields to the trai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,6 +17,7 @@ import numpy as np
 from unspool.data.fields.field import Categorical, Field, Stratified, Undivided
 from unspool.data.part import Part
 from unspool.data.plan import Plan
+from unspool.data.profile import ColumnProfile
 from unspool.data.read.columns import plain
 from unspool.data.split import (
     HoldOut,
@@ -294,13 +297,28 @@ def shared_group_notes(corpus: Corpus, plans: Mapping[str, Plan], hold_out: Hold
         return []
     plan = plans["train"]
     used = {member.number for column in plan.columns.values() for member in column.members}
-    groups = [c for c in plan.table.columns if c.number not in used and plain(c.name) in SHARED]
-    return [
-        f"{' and '.join(held_out)} share each {column.name} with train:"
-        f" {Option(group=column.name)} holds out new ones"
-        for column in groups
-        if column.profile.is_group
-    ][:1]
+    labels = {name for each in corpus.fields.values() for name in getattr(each, "names", ())}
+    for column in plan.table.columns:
+        if column.number in used or not column.profile.is_group:
+            continue
+        names, shown = set(map(str, column.profile.sample)), column.name
+        if re.fullmatch(r"name_\d+", column.name) and recurring_words(column.profile, labels):
+            shown += f" ({', '.join(sorted(names)[:3])}{', ...' * (len(names) > 3)})"
+        elif plain(column.name) not in SHARED:
+            continue
+        group = Option(group=column.name)
+        return [
+            f"{' and '.join(held_out)} share each {shown} with train: {group} holds out new ones"
+        ]
+    return []
+
+
+def recurring_words(profile: ColumnProfile, labels: Container[str]) -> bool:
+    """Whether a part of file names is a word that comes again with many files, such as the name of
+    a speaker, rather than a number or the label."""
+    names = Counter(map(str, profile.sample))
+    words = all(name.isalpha() and name not in labels for name in names)
+    return words and len(names) > 1 and min(names.values()) > 3
 
 
 def split_note(corpus: Corpus, plans: Mapping[str, Plan], hold_out: HoldOut, unit: str) -> str:

@@ -75,7 +75,7 @@ class BaselineComparison:
         simple."""
         model, interval = self.task.config.model_name, self.interval
         if self.choice is not None:
-            return model
+            return self.rival if interval is not None and interval[1] < 0 else model
         if interval is None:
             return model if self.gain > 0 else self.rival
         simple = fits_directly(self.task) and interval[1] >= 0  # no simpler than its rival
@@ -91,6 +91,8 @@ class BaselineComparison:
             low, high = interval or (math.nan, math.nan)
             here = f" (95 % interval {low:+.4f} to {high:+.4f})" if interval else ""
             difference = f"{self.gain:+.4f} against {rival} on these rows{here}"
+            if self.preferred == rival:
+                return f"use {rival}, though the search kept {self.choice}; {difference}{limit}"
             return f"use this run, {self.choice}; {difference}{limit}"
         if interval is None:
             return f"use {self.preferred}: it has the best {self.task.metric.name}{limit}"
