@@ -1,0 +1,155 @@
+"""What `unspool train FILE` gives as it is typed, beside the models that it tried.
+
+    python bench/first_model.py                      list the sets
+    python bench/first_model.py digits --seeds 3     measure one; figures go to bench/results
+    python bench/first_model.py --table              print the table from the stored figures
+
+No setting but the files is given; a seed is that of the split. All models are scored on the same
+test part, which chooses nothing. Sets of speakers and subjects leave out one at a time, or the
+subjects that are named, and their figure is the mean. Sets of aeon need the package.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import unspool
+from rows import DATA, SEED, Row, main, stored
+from small_data import SETS, write
+
+PREFIX = "first-"
+AEON = ("ArrowHead", "GunPoint", "ItalyPowerDemand", "OSULeaf", "PickupGestureWiimoteZ", "UnitTest")
+TS = {
+    "vowels": "speech/japanese_vowels/JapaneseVowels",
+    "motions": "activity/basic_motions/BasicMotions",
+}
+MODELS = ("plain", "bilstm", "linear", "nb_linear", "rocket", "majority")
+Pair = tuple[Path, Path]  # files to learn from and to be tested on
+
+
+def text(name: str, folder: Path) -> Iterator[Pair]:
+    yield tuple(write(name, folder))
+
+
+def given(stem: Path, folder: Path) -> Iterator[Pair]:
+    yield stem.with_name(f"{stem.name}_TRAIN.ts"), stem.with_name(f"{stem.name}_TEST.ts")
+
+
+def digits(folder: Path) -> Iterator[Pair]:
+    """Spoken digits, 1,500 by three speakers to learn from, 500 by the fourth."""
+    files = sorted((DATA / "speech/fsdd/recordings").glob("*.wav"))
+    for left_out in sorted({file.stem.split("_")[1] for file in files}):
+        for file in files:
+            digit, speaker, _ = file.stem.split("_")
+            part = "test" if speaker == left_out else "train"
+            link = folder / left_out / part / digit / file.name
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(file.resolve())
+        yield folder / left_out / "train", folder / left_out / "test"
+
+
+def subjects(folder: Path) -> Iterator[Pair]:
+    """UCI HAR, 3 axes; every fourth subject for testing."""
+    for file in sorted((DATA / "activity/uci_har_acc/Train").glob("*/*.csv")):
+        number = int(re.sub(r"\D", "", file.stem))
+        link = folder / ("train" if number % 4 else "test") / file.parent.name / file.name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(file.resolve())
+    yield folder / "train", folder / "test"
+
+
+def gestures(folder: Path) -> Iterator[Pair]:
+    """Finger gestures, 16 steps of (x, y); every fifth row for testing."""
+    with gzip.open(DATA / "activity/finger_gestures/point_history.csv.gz", "rt") as file:
+        rows = file.read().splitlines()
+    header = ",".join(["label", *(f"{axis}{i}" for i in range(16) for axis in "xy")])
+    for name, some in (("train", lambda i: i % 5), ("test", lambda i: not i % 5)):
+        lines = [header, *(row for i, row in enumerate(rows) if some(i))]
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    yield folder / "train.csv", folder / "test.csv"
+
+
+SOURCES: dict[str, Callable[[Path], Iterator[Pair]]] = {
+    **{name: partial(text, name) for name in SETS},
+    "digits": digits,
+    "subjects": subjects,
+    "gestures": gestures,
+    **{name: partial(given, DATA / stem) for name, stem in TS.items()},
+}
+spec = importlib.util.find_spec("aeon")
+if spec is not None and spec.origin is not None:
+    bundled = Path(spec.origin).parent / "datasets" / "data"
+    SOURCES |= {name: partial(given, bundled / name / name) for name in AEON}
+else:
+    SOURCES |= {name: partial(given, Path(name)) for name in AEON}
+
+
+def measure(source: Callable[[Path], Iterator[Pair]]) -> dict[str, Any]:
+    started, processor, figures, kept = time.perf_counter(), time.process_time(), {}, []
+    seed = int(os.environ.get(SEED, "1"))
+    with tempfile.TemporaryDirectory() as scratch:
+        for number, (train, test) in enumerate(source(Path(scratch))):
+            run = unspool.train(
+                train, test=test, out=Path(scratch) / f"run-{number}", split_seed=seed, quiet=True
+            )
+            reports = {"plain": run.report, **run.comparison.baselines}
+            kept.append(run.comparison.choice.partition(":")[0])
+            for name, report in reports.items():
+                figures.setdefault(name, []).append(report.metrics["accuracy"])
+            figures.setdefault(kept[-1], figures["plain"]) if " " not in kept[-1] else None
+    value = {name: mean(figures[name]) for name in MODELS if name in figures}
+    return {
+        "model": "; ".join(dict.fromkeys(kept)),
+        "value": value,
+        "each": figures,
+        "figure": ", ".join(f"{name} {x:.4f}" for name, x in value.items()),
+        "parameters": sum(p.numel() for p in run.model.parameters()),
+        "seconds": time.perf_counter() - started,
+        "processor_seconds": time.process_time() - processor,
+    }
+
+
+def cell(found: dict[str, Any], name: str) -> str:
+    values = found.get("seeds", {}).get(
+        name, [found["value"][name]] if name in found["value"] else []
+    )
+    spread = f" ± {100 * stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{100 * mean(values):.1f}{spread}" if values else ""
+
+
+def table() -> list[str]:
+    lines = [
+        f"| set | {' | '.join(MODELS)} | kept (first seed) | seeds | processor seconds a run |",
+        "|---|" + "---|" * (len(MODELS) + 3),
+    ]
+    for name, found in stored(ROWS, PREFIX).items():
+        cells = [cell(found, model) for model in MODELS]
+        seeds = len(found.get("seeds", {}).get("plain", [0]))
+        cost = f"{found['processor_seconds']:.0f}"
+        lines.append(f"| {name} | {' | '.join(cells)} | {found['model']} | {seeds} | {cost} |")
+    return lines
+
+
+ROWS = {
+    name: Row(
+        (getattr(source, "__doc__", None) or "").strip().split("\n")[0], partial(measure, source)
+    )
+    for name, source in SOURCES.items()
+}
+
+if __name__ == "__main__":
+    if "--table" in sys.argv:
+        print("\n".join(table()))
+    else:
+        sys.exit(main(ROWS, "first_model.py", __doc__, prefix=PREFIX))
