@@ -9,6 +9,7 @@ import pytest
 
 import unspool
 from unspool import cli
+from unspool.cli.train import next_command
 from unspool.tasks.metrics import Metric
 from unspool.training.comparison import BaselineComparison, paired_interval
 
@@ -107,3 +108,13 @@ def test_next_is_the_model_that_is_better(tmp_path, capsys) -> None:
     assert "next: the same command with --model linear or --model auto" in shown.err
     assert "use linear" in (run / "README.md").read_text()
     assert unspool.load(run).config.model_name == "bilstm"
+
+
+def test_next_names_the_settings_of_a_baseline() -> None:
+    task = SimpleNamespace(usage="unspool predict {run}")
+    comparison = SimpleNamespace(preferred="linear, center=none")
+    run = SimpleNamespace(
+        comparison=comparison, task=task, path="r", config=SimpleNamespace(model_name="gru")
+    )
+    command = "the same command with --model linear --set center=none · unspool predict r"
+    assert next_command(run) == command

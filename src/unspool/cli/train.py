@@ -164,7 +164,9 @@ def next_command(run: Run) -> str:
     comparison, use = run.comparison, run.task.usage.format(run=run.path)
     if comparison is not None and comparison.preferred != run.config.model_name:
         also = " or --model auto" if isinstance(run.task, SearchesModels) else ""
-        return f"the same command with --model {comparison.preferred}{also} · {use}"
+        model, *settings = comparison.preferred.split(", ")  # "linear, center=none"
+        options = " ".join([f"--model {model}", *(f"--set {setting}" for setting in settings)])
+        return f"the same command with {options}{also} · {use}"
     return f"{use} · unspool evaluate {run.path} FILE"
 
 
