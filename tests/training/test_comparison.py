@@ -10,15 +10,25 @@ import pytest
 import unspool
 from unspool import cli
 from unspool.cli.train import next_command
+from unspool.tasks import Report
 from unspool.tasks.metrics import Metric
+from unspool.tasks.regress import RegressReport
 from unspool.training.comparison import BaselineComparison, paired_interval
 
 
-def report(scores: np.ndarray, weights: np.ndarray | None = None) -> SimpleNamespace:
-    value = float(np.average(scores, weights=weights))
-    return SimpleNamespace(
-        scores=scores, weights=weights, metrics={"score": value}, interval=(value, value)
-    )
+class Scored(Report):
+    """A report whose metric is the mean of its scores."""
+
+    def __init__(self, scores: np.ndarray, weights: np.ndarray | None = None) -> None:
+        value = float(np.average(scores, weights=weights))
+        self.scores, self.weights = scores, weights
+        self.metrics, self.interval = {"score": value}, (value, value)
+
+    def to_json(self) -> dict:
+        return self.metrics
+
+    def lines(self) -> list[str]:
+        return []
 
 
 def compared(
@@ -27,9 +37,9 @@ def compared(
     task = SimpleNamespace(
         metric=Metric("score", higher), config=SimpleNamespace(model_name="lstm")
     )
-    worst = report(np.zeros(len(model)) if higher else np.full(len(model), 9.0))
-    baselines = {"majority": worst, "linear": report(linear)}
-    return BaselineComparison(task, report(model), baselines, choice)
+    worst = Scored(np.zeros(len(model)) if higher else np.full(len(model), 9.0))
+    baselines = {"majority": worst, "linear": Scored(linear)}
+    return BaselineComparison(task, Scored(model), baselines, choice)
 
 
 RNG = np.random.default_rng(0)
@@ -83,13 +93,38 @@ def test_a_search_has_chosen_already() -> None:
 def test_paired_interval_is_that_of_plain_resampling() -> None:
     one, other = RNG.random(60), RNG.random(60)
     weights = RNG.integers(1, 9, 60).astype(float)
-    low, high = paired_interval(report(one, weights), report(other))
+    low, high = paired_interval(Scored(one, weights), Scored(other))
     rng, differences = np.random.default_rng(1), []
     for _ in range(4000):
         rows = rng.integers(0, 60, 60)
         differences.append(np.average(one[rows], weights=weights[rows]) - other[rows].mean())
     assert (low, high) == pytest.approx(np.quantile(differences, [0.025, 0.975]), abs=0.02)
-    assert paired_interval(report(one), report(other[:50])) is None
+    assert paired_interval(Scored(one), Scored(other[:50])) is None
+
+
+@pytest.mark.parametrize("metric", ["rmse", "mae"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_paired_interval_of_errors_is_in_their_units(metric, count) -> None:
+    """The difference of root mean squares, not of squares."""
+    rng = np.random.default_rng(0)
+    field = SimpleNamespace(
+        names=[str(i) for i in range(count)], std=np.full(count, 2.0), mean=np.zeros(count),
+        median=np.zeros(count),
+    )  # fmt: skip
+    truth = 9 * rng.normal(size=(80, count))
+    guesses = [truth + scale * rng.normal(size=truth.shape) for scale in (3, 4)]
+    one, other = (RegressReport(truth, g, field, metric=metric, loss=0.0) for g in guesses)
+
+    def value(guess: np.ndarray, rows: np.ndarray) -> float:
+        wrong = (guess - truth)[rows] / (2 if count > 1 else 1)
+        errors = np.abs(wrong).mean(0) if metric == "mae" else np.sqrt((wrong**2).mean(0))
+        return errors.mean()
+
+    samples = [rng.integers(0, 80, 80) for _ in range(3000)]
+    differences = [value(guesses[0], rows) - value(guesses[1], rows) for rows in samples]
+    expected = np.quantile(differences, [0.025, 0.975])
+    assert paired_interval(one, other) == pytest.approx(expected, abs=0.1)
+    assert expected[0] < one.metrics[metric] - other.metrics[metric] < expected[1]
 
 
 def test_next_is_the_model_that_is_better(tmp_path, capsys) -> None:

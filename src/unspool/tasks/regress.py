@@ -172,8 +172,12 @@ class RegressReport(Report):
         self.count = len(truth)
 
     def interval_over(self, reports: Sequence[Any]) -> tuple[float, float]:
+        return percentile_interval(self.resampled(reports).mean(1))
+
+    def resampled(self, reports: Sequence[Any]) -> np.ndarray:
         means = resampled_sums(np.concatenate([r.each for r in reports], 1)) / len(self.each)
-        return percentile_interval((means if self.metric == "mae" else np.sqrt(means)).mean(1))
+        values = means if self.metric == "mae" else np.sqrt(means)
+        return values.reshape(len(values), len(reports), -1).mean(-1)
 
     def to_json(self) -> dict[str, Any]:
         few = np.unique(np.linspace(0, self.count - 1, POINTS).astype(int))

@@ -32,7 +32,7 @@ from unspool.tasks.abilities import EncodesTables, FitsDirectly, FitsFields, Pre
 from unspool.tasks.answer import Answer
 from unspool.tasks.encoder import recurrent_models
 from unspool.tasks.inputs import input_kind
-from unspool.tasks.metrics import Metric, bootstrap_ratio, widest
+from unspool.tasks.metrics import Metric, bootstrap_ratio, resampled_sums, widest
 from unspool.tasks.reading import AnswerView, InputView, Reading, nothing
 from unspool.tasks.roles import Roles
 from unspool.tasks.size import refuse_large_model, refuse_long_row
@@ -78,6 +78,14 @@ class Report(ABC):
         mean = np.mean([total.sum() for total in sums] / np.maximum(counts, 1e-12))
         independent = self.independent_interval(float(mean), float(counts.mean()))
         return interval if independent is None else widest(interval, independent)
+
+    def resampled(self, reports: Sequence[Report]) -> np.ndarray:
+        """(R, M) the main metric of M reports on the same examples, each resampled R times"""
+        ones = np.ones(len(self.scores))
+        weights = [ones if r.weights is None else r.weights.astype(float) for r in reports]
+        sums = [report.scores * weight for report, weight in zip(reports, weights)]
+        totals = resampled_sums(np.stack([*sums, *weights], 1))
+        return totals[:, : len(reports)] / np.maximum(totals[:, len(reports) :], 1e-12)
 
     def independent_interval(self, mean: float, weight: float) -> tuple[float, float] | None:
         """The interval of the main metric if all answers were independent; None: unknown."""

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from unspool.tasks import Report, Task
-from unspool.tasks.metrics import percentile_interval, resampled_sums
+from unspool.tasks.metrics import percentile_interval
 from unspool.tasks.task import fits_directly
 
 FEW = 50  # rows, below which no difference is reliable
@@ -41,8 +39,9 @@ class BaselineComparison:
         metric, higher, *_ = self.task.metric
         reports = {self.task.config.model_name: self.report, **self.baselines}
         best = sorted(reports, key=lambda name: reports[name].metrics[metric], reverse=higher)
-        width = max(map(len, ("with baselines", *reports)))
-        lines = [f"{'with baselines':<{width}}  {metric:>10}   95 % interval"]
+        title = "with baselines" if self.choice is None else "models"
+        width = max(map(len, (title, *reports)))
+        lines = [f"{title:<{width}}  {metric:>10}   95 % interval"]
         for name in best:
             low, high = reports[name].interval
             value = reports[name].metrics[metric]
@@ -120,9 +119,5 @@ def paired_interval(report: Report, other: Report) -> tuple[float, float] | None
     """Bootstrap interval of the difference of two main metrics, with the same rows resampled."""
     if len(report.scores) != len(other.scores) or not len(report.scores):
         return None
-    ones = np.ones(len(report.scores))
-    weights = [ones if r.weights is None else r.weights.astype(float) for r in (report, other)]
-    sums = [r.scores * weight for r, weight in zip((report, other), weights)]
-    resampled = resampled_sums(np.stack([*sums, *weights], 1))
-    means = resampled[:, :2] / np.maximum(resampled[:, 2:], 1e-12)
-    return percentile_interval(means[:, 0] - means[:, 1])
+    values = report.resampled([report, other])
+    return percentile_interval(values[:, 0] - values[:, 1])
