@@ -184,4 +184,4 @@ def test_the_walks_of_the_architecture_page(tmp_path) -> None:
     for name, walk in traced.items():
         table = walks.table(walk)
         assert walks.written(page, name) == table, "run `python tests/walks.py`"
-    assert len(traced["text"].visits) <= 91
+    assert len(traced["text"].visits) <= 90

@@ -66,7 +66,12 @@ CASES = {
     ),
     "malformed quote": ("a.csv", 'text,label\n"a"b,x\n', {}, r"a\.csv:2: malformed quotes"),
     "invalid JSON": ("a.jsonl", '{"text": "a"}\n{"text": \n', {}, r"a\.jsonl:2: not valid JSON"),
-    "JSON but no object": ("a.jsonl", '["a", "b"]\n', {}, r"a\.jsonl:1: not a JSON object"),
+    "text or label, never both": (
+        "a.csv", "text,label\n" + "a text,\n,x\n" * 20, {}, r"a\.csv: no row has both a label and",
+    ),
+    "JSON but no object": (
+        "a.jsonl", '{"text": "a"}\n["a", "b"]\n', {}, r"a\.jsonl:2: not a JSON object",
+    ),
     "JSON without the asked field": (
         "a.jsonl", '{"text": "a"}\n', {"label": "lable"}, r"a\.jsonl:1: has no field 'lable'",
     ),

@@ -342,4 +342,4 @@ def test_planning_a_table_of_texts_runs_few_modules(reviews) -> None:
         assert open_plan(reviews, DataConfig()).task == "classify"
     finally:
         sys.setprofile(None)
-    assert len(modules) <= 20, sorted(modules)
+    assert len(modules) <= 20, "\n".join(sorted(modules))

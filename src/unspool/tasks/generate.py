@@ -166,7 +166,7 @@ class GenerateReport(Report):
 
 class Generate(Task):
     name = "generate"
-    roles = Roles(plan=plan_whole_text, documents=True)
+    roles = Roles(plan=plan_whole_text, documents=True, fallback=True)
     metric = Metric("loss", higher_is_better=False)
     settings = declare(model="tied", train="bptt label_smoothing")
     unread: ClassVar = {"any": declare(data="max_length", train="batch_tokens")}

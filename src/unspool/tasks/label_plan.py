@@ -154,6 +154,8 @@ def plan_labels(
     """A text, or two, with one label or several; None where there are no labels."""
     if not outputs:
         return pair_inputs(task, table, data)
+    if len(table.columns) < 3 and data.text_pair is None:  # two texts and a label are more
+        return text_labels(task, table, data)
     return paired(table, data, partial(text_labels, task))
 
 
@@ -325,6 +327,8 @@ def plan_numbers(
     """One or two texts, and numbers: many different ones, unless the task is named."""
     if not outputs:
         return pair_inputs(task, table, data)
+    if len(table.columns) < 3 and data.text_pair is None:
+        return text_numbers(task, table, data, named=named)
     return paired(table, data, partial(text_numbers, task, named=named))
 
 

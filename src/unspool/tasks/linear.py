@@ -212,7 +212,7 @@ class LeaveOneOutRidge(Solver):
         y = self.targets(part)[rows]
         ridge = RidgeCV(PENALTIES, scoring="neg_mean_squared_error", store_cv_results=True)
         ridge.fit(x.toarray(), y)
-        W, b = ridge.coef_.reshape(y.shape[1], -1).T, np.broadcast_to(ridge.intercept_, y.shape[1])
+        W, b = ridge.coef_.reshape(y.shape[1], -1).T, np.zeros(y.shape[1]) + ridge.intercept_
         if self.probabilities is None:
             return LinearWeights(W, b)
         left_out = ridge.cv_results_[..., np.argmin(np.abs(PENALTIES - ridge.alpha_))]

@@ -189,13 +189,16 @@ def best_plan(request: Request) -> Plan:
     An error of one task, such as two fields in one column, counts where no other task fits better
     than as a fallback.
     """
-    plans, errors = [], []
-    for task in TASKS.values():
+    plans, errors = list[Plan](), []
+    for task in sorted(TASKS.values(), key=lambda task: task.roles.fallback):
+        if task.roles.fallback and plans:
+            continue
         try:
-            plans.append(plan_task(task, request))
+            plan = plan_task(task, request)
+            plans += [] if plan is None else [plan]
         except DataError as error:
             errors.append(error)
-    best = max((plan for plan in plans if plan is not None), key=lambda p: p.fit, default=None)
+    best = max(plans, key=lambda plan: plan.fit, default=None)
     if errors and (best is None or best.fit == 0):
         raise errors[0]
     if best is None:

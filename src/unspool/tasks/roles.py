@@ -45,6 +45,7 @@ class Roles(NamedTuple):
     Where no task is named, `plan` is called for tables that meet all of these conditions:
 
     guessed    whether the task may be chosen at all
+    fallback   no other task has a plan
     documents  a table holds texts, a document a row
     typed      values may be lists or objects, or are tokens of sentences
     numeric    a column holds numbers or vectors
@@ -58,6 +59,7 @@ class Roles(NamedTuple):
     default_input: str = "text"
     implied_by: tuple[str, ...] = ()
     guessed: bool = True
+    fallback: bool = False
     documents: bool = False
     typed: bool = False
     numeric: bool = False

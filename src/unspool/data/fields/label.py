@@ -176,6 +176,15 @@ class LabelField(NamesField):
 
     def survey(self, column: LabelColumn, rows: np.ndarray, *, where: str) -> None:
         names = [column.names[i] for i in np.unique(column.ids[rows])]
+        if not names:
+            raise DataError(
+                "no row has both a label and what it is learnt from",
+                where=where,
+                remedy=(
+                    "fill the empty cells, or name other columns with ",
+                    Option("label", "text"),
+                ),
+            )
         if len(names) < 2:
             raise DataError(
                 "all rows have the same label, so there is nothing to learn",

@@ -132,6 +132,7 @@ def replace_field(record: dict[str, Any], name: str, value: str) -> None:
 
 def json_rows(file: TextFile, report: Report = None) -> Iterator[tuple[int, Object]]:
     """(line, object) of every line that is not blank."""
+    remedy, first = 'write each line as {"text": ..., "label": ...}', None
     for line, content in enumerate(file.lines(report), start=1):
         if not content.strip():
             continue
@@ -148,7 +149,8 @@ def json_rows(file: TextFile, report: Report = None) -> Iterator[tuple[int, Obje
                 where=where,
                 remedy="every line must be one JSON object",
             ) from None
-        yield line, checked(fields, where, 'write each line as {"text": ..., "label": ...}')
+        first = fields if first is None else first
+        yield line, checked(fields, first, where, remedy)
 
 
 def refuse_deep(content: str, value: Any) -> None:
@@ -157,12 +159,13 @@ def refuse_deep(content: str, value: Any) -> None:
         raise RecursionError
 
 
-def checked(fields: Any, where: str, remedy: str) -> Object:
+def checked(fields: Any, first: Any, where: str, remedy: str) -> Object:
     """An object; a drawing alone, lists in lists, is one with the field `strokes`, and a list of
-    values one with the fields 1, 2, ..."""
+    values one with the fields 1, 2, ... where the first row is a list, too."""
     if isinstance(fields, list) and fields and isinstance(fields[0], list):
         return {"strokes": fields}
-    if isinstance(fields, list) and any(isinstance(value, str) for value in fields):
+    listed = isinstance(fields, list) and isinstance(first, list)
+    if listed and any(isinstance(value, str) for value in fields):
         return {str(i): value for i, value in enumerate(fields, start=1)}
     if not isinstance(fields, dict):
         got = json.dumps(fields, ensure_ascii=False)
@@ -174,7 +177,7 @@ def array_rows(file: TextFile) -> Iterator[tuple[int, Object]]:
     """(line, object) of every element of the array that a file holds."""
     text = file.whole()
     at = array_start(text, file)
-    line, counted = 1, 0
+    line, counted, first = 1, 0, None
     decode = json.JSONDecoder().raw_decode
     gap = re.compile(r"[\s,]*")
     while True:
@@ -196,7 +199,8 @@ def array_rows(file: TextFile) -> Iterator[tuple[int, Object]]:
                 remedy="an array is [{...}, {...}]; correct it, or write one object a line",
             ) from None
         remedy = 'write each element as {"text": ..., "label": ...}'
-        yield line, checked(fields, f"{file.name}:{line}", remedy)
+        first = fields if first is None else first
+        yield line, checked(fields, first, f"{file.name}:{line}", remedy)
 
 
 def array_start(text: str, file: TextFile) -> int:
