@@ -16,6 +16,7 @@ COLUMNS = {
     "is_flags": ["0", "1", None],
     "is_texts": [f"a text of words {i}" for i in range(20)],
     "is_single_words": [f"word{i}" for i in range(20)],
+    "is_codes": [f"{i % 4 + 1}Q{70 + i}" for i in range(20)],
     "is_group": ["a", "a", "b", "b"],
     "is_step_labels": [["a", "b"], ["b"]],
 }

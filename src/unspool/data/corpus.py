@@ -336,4 +336,6 @@ def split_note(corpus: Corpus, plans: Mapping[str, Plan], hold_out: HoldOut, uni
             how_part = f"fold {hold_out.fold} of {hold_out.folds}"
         size = int(part.lengths.sum()) if unit == "tokens" else len(part)
         sizes.append(f"{name} {size:,}" + ("" if name in plans else f" ({how_part})"))
-    return f"{unit}: " + ", ".join(sizes)
+    declared = next((each.only.column.name for each in plans.values() if each.only), None)
+    by = "" if declared is None else f"; parts by column {declared!r}"
+    return f"{unit}: " + ", ".join(sizes) + by

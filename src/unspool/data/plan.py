@@ -8,6 +8,7 @@ for (text, label), line, file in plan.rows():
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,19 +20,20 @@ from unspool.data.read.columns import plain
 from unspool.data.read.files import PARTS
 from unspool.errors import DataError, Option
 
+# Names without separators.
 SPLIT_NAMES = (
-    "split", "part", "partition", "subset", "set", "fold", "dataset", "semeval_set", "data_split",
-    "dataset_split", "split_name",
+    "split", "part", "partition", "subset", "set", "fold", "dataset", "semevalset", "datasplit",
+    "datasetsplit", "splitname", "usage", "phase",
 )  # fmt: skip
 # Columns of 0 and 1, and the parts that they declare.
 FLAGS = {
-    "is_train": ("test", "train"),
-    "is_training": ("test", "train"),
-    "is_valid": ("train", "valid"),
-    "is_validation": ("train", "valid"),
-    "is_dev": ("train", "valid"),
-    "is_test": ("train", "test"),
-    "is_holdout": ("train", "test"),
+    "istrain": ("test", "train"),
+    "istraining": ("test", "train"),
+    "isvalid": ("train", "valid"),
+    "isvalidation": ("train", "valid"),
+    "isdev": ("train", "valid"),
+    "istest": ("train", "test"),
+    "isholdout": ("train", "test"),
 }
 TRUTH = {"0": 0, "false": 0, "no": 0, "f": 0, "n": 0, "1": 1, "true": 1, "yes": 1, "t": 1, "y": 1}
 
@@ -139,7 +141,7 @@ def split_column(table: Table, data: DataConfig) -> Column | None:
         data.split_column != "auto" and not data.columns
     ):  # another file of a run may have no such column
         return table.column(data.split_column, option="split")
-    flags = [column for column in table.columns if plain(column.name) in FLAGS]
+    flags = [column for column in table.columns if joined_words(column.name) in FLAGS]
     columns = [column for column in table.columns if declares_parts(column)]
     if not columns and len(flags) > 1:
         names = " and ".join(repr(column.name) for column in flags)
@@ -153,19 +155,24 @@ def split_column(table: Table, data: DataConfig) -> Column | None:
 
 def declares_parts(column: Column) -> bool:
     """Whether a column is called like one of parts and names that of training."""
-    if plain(column.name) not in SPLIT_NAMES:
+    if joined_words(column.name) not in SPLIT_NAMES:
         return False
-    parts = {PARTS.get(plain(str(value))) for value in column.sample}
+    parts = {part_of(column, value) for value in column.sample}
     return None not in parts or "train" in parts
 
 
 def part_of(column: Column, value: Any) -> str | None:
     """The part that a value of a column declares."""
     text = plain(str(value))
-    parts = FLAGS.get(plain(column.name))
+    parts = FLAGS.get(joined_words(column.name))
     if parts is not None and text.removesuffix(".0") in TRUTH:
         return parts[TRUTH[text.removesuffix(".0")]]
-    return PARTS.get(text.replace("_", ""), PARTS.get(text))
+    return PARTS.get(joined_words(text))
+
+
+def joined_words(name: str) -> str:
+    """A name without case and separators: `istest` for `isTest`, `is_test` and `Is Test`."""
+    return re.sub(r"[-_. ]", "", name).lower()
 
 
 def split_name(plan: Plan, data: DataConfig) -> str:

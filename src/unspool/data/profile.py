@@ -148,6 +148,13 @@ class ColumnProfile:
         return len(self.strings) >= 10 and words > 0.9 * len(self.strings)
 
     @cached_property
+    def is_codes(self) -> bool:
+        """Whether values are labels, or single words with digits: nothing to learn to write."""
+        if self.is_label:
+            return not self.is_phrases
+        return self.is_single_words and all(any(map(str.isdigit, v)) for v in self.strings)
+
+    @cached_property
     def is_repeated(self) -> bool:
         """Whether values come again, as those of an id do; of one row nobody knows."""
         return len(self.sample) < 2 or len(set(map(str, self.sample))) < len(self.sample)

@@ -305,6 +305,8 @@ def plan_whole_text(
     convert = None if whole else LINES
     others = [repr(column.name) for column in table.columns if column not in text.members]
     unread = others if table.header and not named and data.text is None else []
+    if unread and plain(text.name) not in TEXT_NAMES and text.profile.is_codes:
+        return None
     hint = (
         f" (not read: {', '.join(unread[:3])}{', ...' * (len(unread) > 3)};"
         f" {Option('label')} learns one)"

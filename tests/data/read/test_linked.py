@@ -52,7 +52,8 @@ def test_the_texts_that_a_table_names(name, where, table, tmp_path) -> None:
 
 def test_ids_are_names_of_texts_only_in_a_folder_that_is_named(tmp_path) -> None:
     corpus(tmp_path)
-    assert "texts of" not in open_plan(tmp_path / "metadata.csv", DataConfig()).summary
+    with pytest.raises(DataError, match=r"metadata.csv: was read as CSV, which holds nothing for"):
+        open_plan(tmp_path / "metadata.csv", DataConfig())
     with pytest.raises(DataError, match=r"texts: its files are texts that .*metadata.csv names"):
         open_plan(tmp_path / "texts", DataConfig())
     assert "label = file name" in open_plan(tmp_path / "texts", DataConfig(format="folder")).summary

@@ -73,6 +73,31 @@ def test_shards_of_parts(tmp_path) -> None:
     assert parts == {"train": [("one", "x"), ("two", "x")], "test": [("three", "x")]}
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("train_1.csv", "train_2.csv", "test.csv"),
+        ("a_train.csv", "b_train.csv", "b_test.csv"),
+        ("films/train1.csv", "films/train2.csv", "films/test1.csv"),
+        ("default/train/0000.csv", "default/train/0001.csv", "default/test/0000.csv"),
+        ("en/train.csv", "de/train.csv", "de/test.csv"),
+        ("my-train-00000.csv", "my-train-00001.csv", "my-test-00000.csv"),
+    ],
+)
+def test_tables_of_parts_of_any_number_and_depth(names, tmp_path) -> None:
+    for i, name in enumerate(names):
+        place = tmp_path / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        rows = "".join(f"a film with plot {i} {j},{j % 2}\n" for j in range(4))
+        place.write_text(f"review,stars\n{rows}")
+    assert ", in the parts train, test by name, " in open_plan(tmp_path, DataConfig()).summary
+    parts = parts_of(tmp_path)
+    assert {name: {text.split()[4] for text, _ in rows} for name, rows in parts.items()} == {
+        "train": {"0", "1"},
+        "test": {"2"},
+    }
+
+
 def test_series_a_row_in_files_of_parts(tmp_path) -> None:
     rows = "".join(f"{i},{i + 1},{i + 2},{'ab'[i % 2]}\n" for i in range(6))
     write(tmp_path, {"train.csv": f"v0,v1,v2,label\n{rows}", "test.csv": f"v0,v1,v2,label\n{rows}"})
@@ -125,6 +150,10 @@ def test_what_is_no_part_is_refused(files, message, tmp_path) -> None:
         ("is_test", "0", "1"),
         ("is_test", "False", "True"),
         ("is_train", "yes", "no"),
+        ("isTest", "0.0", "1.0"),
+        ("Is Test", "False", "True"),
+        ("Usage", "Training", "PrivateTest"),
+        ("phase", "TRAIN", "held-out"),
     ],
 )
 def test_parts_by_column(header, train, test, tmp_path) -> None:

@@ -31,12 +31,19 @@ def conllu_row(number: object, word: str, kind: str) -> str:
     return "\t".join([str(number), word, "_", kind, *["_"] * 6]) + "\n"
 
 
+YEARS = ["Country", "Code", *map(str, range(1990, 1996))]
 SENTENCES = "-DOCSTART- -X- O\n\nEU B-ORG\nleft O\n\nHe O\n"
 # name: content, format, whether it has a header, names of the columns, rows with their lines
 FORMATS = {
     "a.csv": ('id,review\n1,"two\nlines"\n\n2, b \n', "csv", True, ["id", "review"],
               [("1", "two\nlines", 2), ("2", "b", 5)]),
     "b.csv": ("1;x\n2;y\n", "csv", False, ["1", "2"], [("1", "x", 1), ("2", "y", 2)]),
+    "years.csv": (",".join(YEARS) + "\nPeru,PER,3,1,4,1,5,9\n", "csv", True, YEARS,
+                  [("Peru", "PER", "3", "1", "4", "1", "5", "9", 2)]),
+    "numbered.csv": (",0,1,2,3,4\n0,5,6,7,8,9\n", "csv", True, ["", "0", "1", "2", "3", "4"],
+                     [("0", "5", "6", "7", "8", "9", 2)]),
+    "in-turn.csv": ("0,1,2,3,4\n1,2,3,4,5\n", "csv", False, ["1", "2", "3", "4", "5"],
+                    [("0", "1", "2", "3", "4", 1), ("1", "2", "3", "4", "5", 2)]),
     "a.tsv": ('0\t"Alien" is\n1\tb\n', "tsv", False, ["1", "2"],
               [("0", '"Alien" is', 1), ("1", "b", 2)]),
     "a.jsonl": ('{"n": 1, "t": " a"}\n\n{"t": ["b"], "n": null}\n', "jsonl", True, ["n", "t"],

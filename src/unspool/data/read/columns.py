@@ -10,7 +10,7 @@ from itertools import zip_longest
 from unspool.data.profile import label_like, repeats
 from unspool.data.read.files import TEXTS
 from unspool.data.read.reader import Column
-from unspool.data.values import is_missing, is_number
+from unspool.data.values import YEARS, is_missing, is_number
 
 TEXT_NAMES = (
     "text", "sentence", "review", "document", "content", "body", "comment", "tweet", "message",
@@ -42,6 +42,7 @@ LANGUAGES = frozenset({
 })  # fmt: skip
 LONGEST_NAME = 30  # of a column
 MOST_ABOVE = 20  # rows above a header
+COUNTED = 5  # numbers in turn, at least, that are names of columns
 LONGEST_UNIT = 15  # characters
 FEWEST_BELOW = 4  # rows of a table whose second one may hold units
 IMPORT_ID = '{"ImportId"'  # Qualtrics writes one below every name, behind the question
@@ -103,7 +104,8 @@ def has_header(
     """Whether the first row names the columns rather than being data.
 
     It does when a name was asked for, or when it holds a known field name or a `usual` one. It does
-    not when a cell is empty (but for the first, which an index has), a number or there twice.
+    not when a cell is empty (but for the first, which an index has), there twice or a number, but
+    for numbers that count columns.
     Otherwise the columns vote: each in which the first row looks unlike all others is for a header,
     each in which it looks the same is against one.
     """
@@ -112,10 +114,26 @@ def has_header(
         return True
     if any(not is_column_number(name) for name in asked):
         return True  # a name was asked for, so there are names: a misspelt one is refused later
-    if len(set(first)) < len(first) or "" in first[1:] or any(map(is_number, first)):
+    if len(set(first)) < len(first) or "" in first[1:]:
         return False
+    if any(map(is_number, first)):
+        return counts_columns(first) and not any(map(counts_columns, rest[:COUNTED]))
     votes = [vote(cell, [row[i].strip() for row in rest]) for i, cell in enumerate(rows[0])]
     return sum(votes) > 0
+
+
+def counts_columns(cells: Cells) -> bool:
+    """Whether numbers of a row are 0, 1, 2, ..., 1, 2, 3, ... or years, with names before them."""
+    numbers = [cell.strip() for cell in cells]
+    while numbers and not is_number(numbers[0]):
+        del numbers[0]
+    if len(numbers) < COUNTED or not all(
+        number.isascii() and number.isdecimal() for number in numbers
+    ):
+        return False
+    start = int(numbers[0])
+    counted = [str(number) for number in range(start, start + len(numbers))]
+    return numbers == counted and (start in (0, 1) or start in YEARS)
 
 
 def vote(first: str, values: Sequence[str]) -> int:

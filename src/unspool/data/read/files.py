@@ -414,6 +414,8 @@ PARTS = {
     "testing": "test",
     "holdout": "test",
     "heldout": "test",
+    "publictest": "valid",  # of competitions, as in FER2013
+    "privatetest": "test",
 }
 OF_PATHS = re.compile(r"(folder|name)(_\d+)?|split")  # names of the columns that paths make
 

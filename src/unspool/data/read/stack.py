@@ -2,8 +2,9 @@
 file or folder declares.
 
 train.csv, test.csv                        a file a part
-train-00000-of-00002.parquet, ...          shards, as on the hub, perhaps in a folder `data`
+train-00000-of-00002.parquet, ...          shards, as on the hub, perhaps in one folder
 train/pos/1.txt, test/pos/1.txt            a folder a part
+train_1.csv, train_2.csv, test.csv         texts in tables of any number and depth
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from unspool.config import DataConfig
 from unspool.data.read.files import PARTS, Report, TextFile, names_in, stem
 from unspool.data.read.media import USUAL
 from unspool.data.read.reader import Column, Reader, Row, rescaled
-from unspool.errors import DataError, Option
+from unspool.errors import DataError, Message, Option
 
 if TYPE_CHECKING:
     from unspool.data.read.table import Table
@@ -111,15 +112,44 @@ class StackedRows(Reader):
 
 def part_of_name(stem: str) -> str | None:
     """The part that a name declares: `train`, `reviews_test`, `train-00000-of-00002`."""
-    words = re.split(r"[-_. ]+", SHARD.sub("", stem).lower())
+    numbered = re.split(r"[-_. ]+", SHARD.sub("", stem).lower())
+    words = [word.rstrip("0123456789") for word in numbered]
+    words = list(filter(None, words)) or [""]
     return next((PARTS[word] for word in (words[0], words[-1]) if word in PARTS), None)
+
+
+def parts_of_paths(folder: Path, paths: Sequence[Path]) -> list[str]:
+    """The part of each file below a folder, by its name or by a folder around it; none where train
+    is not among them, or nothing else is."""
+    parts: list[str | None] = []
+    for path in paths:
+        names = [*path.relative_to(folder).parent.parts, stem(path)]
+        declared = {part_of_name(name) for name in names} - {None}
+        parts.append(declared.pop() if len(declared) == 1 else None)
+    if "train" not in parts or len({*parts, None}) < 3:
+        return []
+    if None in parts:
+        raise _unnamed(folder, paths[parts.index(None)], paths[parts.index("train")])
+    return [part for part in parts if part]
+
+
+def _unnamed(folder: Path, path: Path, first: Path) -> DataError:
+    return DataError(
+        f"the name {path.relative_to(folder)} declares no part, and {first.name} does",
+        where=folder,
+        remedy=_name_what(first),
+    )
+
+
+def _name_what(first: Path) -> Message:
+    return f"name what to train on, such as {first}, and others with ", Option("valid", "test")
 
 
 def declared_parts(folder: Path) -> dict[Path, str]:
     """Files or folders in a folder, "train" first, each with its part; none where the names declare
     no parts, or where a part has several files that are no shards."""
     places = visible(folder)
-    if [path.name for path in places] == ["data"] and places[0].is_dir():
+    if len(places) == 1 and places[0].is_dir():
         return declared_parts(places[0])
     parts = {path: part for path in places if (part := part_of_name(base_of(path)))}
     by_folder = {path.is_dir() for path in parts}
@@ -127,21 +157,18 @@ def declared_parts(folder: Path) -> dict[Path, str]:
         return {}
     endings = sorted({ending(path) for path in parts})
     first = next(path for path, part in parts.items() if part == "train")
-    remedy = (f"name what to train on, such as {first}, and others with ", Option("valid", "test"))
     if len(endings) > 1:
         formats = ", ".join(endings)
-        raise DataError(f"holds parts in several formats ({formats})", where=folder, remedy=remedy)
+        raise DataError(
+            f"holds parts in several formats ({formats})", where=folder, remedy=_name_what(first)
+        )
     unnamed = [
         path
         for path in places
         if path not in parts and {path.is_dir()} == by_folder and ending(path) in endings
     ]
     if unnamed:
-        raise DataError(
-            f"the name {unnamed[0].name} declares no part, and {first.name} does",
-            where=folder,
-            remedy=remedy,
-        )
+        raise _unnamed(folder, unnamed[0], first)
     if len(set(parts.values())) < len(parts) and not all(SHARD.search(stem(p)) for p in parts):
         return {}
     order = [*dict.fromkeys(PARTS.values())]

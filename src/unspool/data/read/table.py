@@ -40,7 +40,7 @@ from unspool.data.read.linked import LinkedRows, listing_table, text_files, with
 from unspool.data.read.media import Medium, find_media, left_out
 from unspool.data.read.plain import LongText, label_file
 from unspool.data.read.reader import Column, FileHead, Reader, Row, Shape
-from unspool.data.read.stack import declared_parts, stack_tables
+from unspool.data.read.stack import declared_parts, parts_of_paths, stack_tables
 from unspool.errors import DataError, Option, choose, nearest
 
 
@@ -295,6 +295,12 @@ def open_table(path: str, data: DataConfig) -> Table:
     by_file = by_file and reader.shape not in (Shape.FOLDER, Shape.SERIES, Shape.DRAWINGS)
     if by_file and not any(column.profile.is_numbers for column in reader.columns):
         raise no_texts(Path(path))
+    if by_file and any(column.profile.is_texts for column in reader.columns):  # no recordings
+        declared = zip(parts_of_paths(Path(path), every_file), every_file)
+        order = sorted(declared, key=lambda item: item[0] != "train")
+        if order:
+            members = [open_table(str(file), data) for _, file in order]
+            return stack_tables(path, members, [part for part, _ in order])
     table = Table(path, name, files, certain, data, reader, in_folder=media is not None)
     if reader.shape == Shape.TABLE and not table.by_file and any(map(names_texts, reader.columns)):
         return with_texts(table, table.folder, ids=False)
