@@ -123,3 +123,13 @@ def test_forecasts_keep_the_time_zone(tmp_path) -> None:
 
 def as_columns(case: Dated) -> dict[str, list]:
     return {name: [row[i] for row in case.rows] for i, name in enumerate(case.head.split(","))}
+
+
+def test_a_clock_is_found_again_behind_other_numbers(tmp_path) -> None:
+    path = tmp_path / "stores.csv"
+    rows = [f"{i // 60},{1_700_000_000 + i % 60 * 3600},{i * 7 % 11}" for i in range(120)]
+    path.write_text("\n".join(["store,ts,value", *rows]))
+    plan = open_plan(path, DataConfig(), "forecast")
+    again = DataConfig(columns=usual_columns(plan), date_format="unix")  # as a run keeps them
+    assert "recordings by 'store', whose times" in (summary := open_plan(path, again).summary)
+    assert "time in 'ts' as seconds since 1970" in summary

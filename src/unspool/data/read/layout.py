@@ -189,7 +189,8 @@ def time_column(table: Table, data: DataConfig, columns: Sequence[Column]) -> Co
     if data.time == "auto":
         form = data.date_format
         fitting = [c for c in columns if form not in ("auto", NUMBER) and are_of(c.sample, form)]
-        return fitting[0] if fitting else find_time(table, columns)
+        inferred = find_time(table, columns)  # any number fits the format of a clock
+        return fitting[0] if fitting and inferred not in fitting else inferred
     return asked_column(table, data.time, "time")
 
 
