@@ -701,7 +701,7 @@ def long_gif(folder: Path, size: float) -> Bomb:
 
 @family
 def long_large_gif(folder: Path, size: float) -> Bomb:
-    return shown(folder, gif(round(4000 * size), 8), "x.gif", "-s", "input=video")
+    return shown(folder, gif(round(4000 * size), 30), "x.gif", "-s", "input=video")
 
 
 @family
@@ -755,3 +755,82 @@ def pipes(folder: Path, size: float) -> Bomb:
 def devices(folder: Path, size: float) -> Bomb:
     names = ["zero", "random", "full", "null", "urandom"]
     return Path("/dev") / names[round(size * STEPS) % len(names)], []
+
+
+# Markup and the formats of archives
+
+
+@family
+def html_spans(folder: Path, size: float) -> Bomb:
+    cell = b"<td colspan=1000 rowspan=1000>a" * 16
+    rows = b"<tr>" + cell + b"</tr>" + b"<tr><td>b</tr>" * round(2e5 * size)
+    return put(folder, "x.html", b"<table>" + rows + b"</table>")
+
+
+@family
+def html_tables(folder: Path, size: float) -> Bomb:
+    return put(folder, "x.html.gz", gz(b"<table><tr><td>", 300 * size, b"<html>"))
+
+
+@family
+def html_many_tables(folder: Path, size: float) -> Bomb:
+    table = b"<table><tr><td>a<tr><td>b</table>"
+    return put(folder, "x.html.gz", gz(table, 300 * size, b"<html>"))
+
+
+@family
+def html_entities(folder: Path, size: float) -> Bomb:
+    return put(folder, "x.html.gz", gz(b"&amp;", 300 * size, b"<table><tr><td>"))
+
+
+@family
+def unclosed_tags(folder: Path, size: float) -> Bomb:
+    content = gz(b"<i>a<teiHeader>", 300 * size, b"<?xml version='1.0'?><TEI>")
+    return put(folder, "x.xml.gz", content, "-s", "data.format=markup")
+
+
+@family
+def markup_without_tags(folder: Path, size: float) -> Bomb:
+    content = gz(b"a", 3000 * size, b"<?xml version='1.0'?><TEI>")
+    return put(folder, "x.xml.gz", content, "-s", "data.format=markup")
+
+
+@family
+def arff_attributes(folder: Path, size: float) -> Bomb:
+    names = b"@attribute a numeric\n" * round(1e6 * size)
+    return put(folder, "x.arff.gz", gzip.compress(b"@relation x\n" + names + b"@data\n1,2\n"))
+
+
+@family
+def arff_quotes(folder: Path, size: float) -> Bomb:
+    head = b"@relation x\n@attribute a string\n@attribute b string\n@data\n"
+    return put(folder, "x.arff", head + b"'\\'" * round(1e6 * size) + b"\n")
+
+
+@family
+def tsf_dates(folder: Path, size: float) -> Bomb:
+    head = b"@relation x\n@attribute start_timestamp date\n@frequency 9999_yearly\n@data\n"
+    row = b"9999-01-01 00-00-00:" + b"1," * round(1e6 * size) + b"1\n"
+    return put(folder, "x.tsf", head + row, "-s", "horizon=2")
+
+
+@family
+def tsf_attributes(folder: Path, size: float) -> Bomb:
+    names = b"@attribute a string\n" * round(1e6 * size)
+    return put(folder, "x.tsf.gz", gzip.compress(b"@relation x\n" + names + b"@data\n1:2,3\n"))
+
+
+@family
+def messages(folder: Path, size: float) -> Bomb:
+    return put(folder, "x.txt.gz", gz(b"01/02/2021, 10:00 - Ann: a\n", 600 * size))
+
+
+@family
+def long_message(folder: Path, size: float) -> Bomb:
+    start = b"01/02/2021, 10:00 - Ann: a\n" * 300
+    return put(folder, "x.txt.gz", gz(b"a\n", 600 * size, start))
+
+
+@family
+def json_frame(folder: Path, size: float) -> Bomb:
+    return put(folder, "x.json.gz", gz(b'"a",', 300 * size, b'{"a": ["x"], "b": [', b'"a"]}'))

@@ -603,6 +603,95 @@ def toml(rng: random.Random) -> bytes:
     return "\n".join([*rng.sample(lines, k=3), *rng.sample(sections, k=rng.randint(0, 2))]).encode()
 
 
+def arff(rng: random.Random) -> bytes:
+    """Attributes with types; series in a relational one, now and then."""
+    relational, rows = rng.random() < 0.3, ["@relation motions"]
+    if relational:
+        rows += ["@attribute series relational", "@attribute t0 numeric", "@end series"]
+    else:
+        rows += ["@attribute text string", "@attribute 'a size' numeric"]
+    rows += ["@attribute label {walk,run}", "@data"]
+    for text, (label, series) in zip(texts(rng, 16), motions(rng)):
+        if relational:
+            channels = (",".join(written(rng, x) for x in values) for values in zip(*series))
+            rows.append("'" + "\\n".join(channels) + f"',{label}")
+        else:
+            cell = text.replace("\\", "").replace("'", "")
+            rows.append(f"'{cell}',{rng.choice([written(rng, series[0][0]), '?'])},{label}")
+    return "\n".join(rows).encode()
+
+
+def tsf(rng: random.Random) -> bytes:
+    """Series of Monash, two of them."""
+    frequency = rng.choice(["daily", "10_minutes", "monthly", "half_hourly", "quarterly"])
+    rows = ["# sales", "@relation sales", "@attribute series_name string"]
+    rows += ["@attribute start_timestamp date", f"@frequency {frequency}", "@horizon 3", "@data"]
+    for name in ("T1", "T2"):
+        values = (written(rng, 10 + 3 * (i % 6) + rng.gauss(0, 1)) for i in range(60))
+        rows.append(f"{name}:2012-01-0{rng.randint(1, 9)} 00-00-00:{','.join(values)}")
+    return "\n".join(rows).encode()
+
+
+def html_table(rng: random.Random) -> bytes:
+    """Two tables, the second of data."""
+    rows = "".join(
+        f"<tr><td>{t}<td{rng.choice(['', ' rowspan=1', ' colspan=1'])}>{label_of(t)}</tr>\n"
+        for t in texts(rng, 30)
+    )
+    return (
+        "<!DOCTYPE html><html><body><table><tr><td>menu</table>\n"
+        f"<table><tr><th>text<th>label</tr>\n{rows}</table></body></html>"
+    ).encode()
+
+
+def markup(rng: random.Random) -> bytes:
+    """TEI."""
+    body = "\n".join(f"<p n='{i}'>{t} &amp; <hi>so</hi></p>" for i, t in enumerate(texts(rng, 60)))
+    head = "<?xml version='1.0'?>\n<TEI><teiHeader><title>x</title></teiHeader><text>"
+    return f"{head}{body}<![CDATA[a < b]]></text></TEI>".encode()
+
+
+def frame(rng: random.Random) -> bytes:
+    """JSON as pandas writes it."""
+    rows = [{"text": t, "label": label_of(t)} for t in texts(rng, 30)]
+    names = ["text", "label"]
+    layouts: list[Any] = [
+        {name: {str(i): row[name] for i, row in enumerate(rows)} for name in names},
+        {f"r{i}": row for i, row in enumerate(rows)},
+        {"columns": names, "index": [*range(30)], "data": [[*row.values()] for row in rows]},
+        {"schema": {"fields": []}, "data": rows},
+        {name: [row[name] for row in rows] for name in names},
+    ]
+    return json.dumps(rng.choice(layouts)).encode()
+
+
+def mat(rng: random.Random) -> bytes:
+    """Series of MATLAB, in an array or in cells."""
+    import numpy as np
+    from scipy.io import savemat
+
+    found = motions(rng)
+    labels = np.array([1 + (label == "run") for label, _ in found])
+    series = [np.array([[valued(rng, v) for v in step] for step in own]) for _, own in found]
+    arrays: dict[str, Any] = {"x": np.stack([own[:3] for own in series]), "y": labels[:, None]}
+    if rng.random() < 0.5:
+        arrays["x"] = np.empty((1, len(series)), object)
+        arrays["x"][0, :] = series
+    content = io.BytesIO()
+    savemat(content, arrays, do_compression=rng.random() < 0.5)
+    return content.getvalue()
+
+
+def chat(rng: random.Random) -> bytes:
+    """Messages, of which one goes over two lines."""
+    rows = ["01/02/2021, 10:00 - Messages are end-to-end encrypted"]
+    rows += [
+        f"{i % 28 + 1:02}/02/2021, 10:{i:02} - {rng.choice(['Ann', 'Bob'])}: {t}"
+        for i, t in enumerate(texts(rng, 40))
+    ]
+    return "\n".join([*rows[:5], "and more", *rows[5:]]).encode()
+
+
 class Format(NamedTuple):
     """A format of data: the ending of its files and what makes one, and settings that it needs."""
 
@@ -654,6 +743,13 @@ FORMATS = {
     "stories": Format(".txt", stories, "answer"),
     "squad": Format(".json", squad, "answer"),
     "opinions": Format(".seg", opinions, "classify"),
+    "arff": Format(".arff", arff, "classify"),
+    "tsf": Format(".tsf", tsf, "forecast"),
+    "html": Format(".html", html_table, "classify"),
+    "markup": Format(".xml", markup, "generate", {"format": "markup"}),
+    "frame": Format(".json", frame, "classify"),
+    "mat": Format(".mat", mat, "classify"),
+    "chat": Format(".txt", chat, "classify"),
 }
 
 
@@ -678,7 +774,7 @@ SHELVES = {
 }
 OF_SERIES = (
     "steps", "speeds", "loads", "dated", "wide", "nested", "ts", "npz", "npy", "lists", "strokes",
-    "drawings", "sketches", "unipen", "inkml", "pixels", "chorales", "clip_arrays",
+    "drawings", "sketches", "unipen", "inkml", "pixels", "chorales", "clip_arrays", "tsf", "mat",
     *SHELVES,
 )  # fmt: skip
 VECTORS = {"glove": glove, "word2vec": word2vec, "binary": word2vec_binary}

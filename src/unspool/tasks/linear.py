@@ -149,6 +149,7 @@ class Logistic(Solver):
         # Threads would only wait for each other in products of vectors.
         with threadpool_limits(1, "blas"), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
             self.model.fit(x, truth)
         return LinearWeights(self.model.coef_.T.copy(), self.model.intercept_.copy())
 

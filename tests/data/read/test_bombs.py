@@ -2,24 +2,32 @@
 the budget. The families are those of `bench/faults/bombs.py`, at a fiftieth of their size."""
 
 import gc
+import re
 import sys
 import time
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from unspool.api.train import train
 from unspool.config import DataConfig
 from unspool.config.resolve import parse_assignments
+from unspool.data.fields import stream
 from unspool.data.fields.audio import AudioSource
 from unspool.data.fields.audio_frames import Framing
+from unspool.data.fields.tokens import Tokens
+from unspool.data.read import arrow
 from unspool.data.read.budget import Allowance, begin
 from unspool.data.read.clip import Clip
 from unspool.data.read.music import Midi, as_piece
-from unspool.data.read.picture import Picture
+from unspool.data.read.picture import Decoded, Picture
 from unspool.data.read.sound import Sound
 from unspool.data.read.table import open_table
-from unspool.errors import DataError
+from unspool.data.store.ragged import Ragged
+from unspool.errors import DataError, UserError
+from unspool.text.words import NEWLINE
 
 sys.path.append(str(Path(__file__).parents[3] / "bench" / "faults"))
 
@@ -120,3 +128,55 @@ def test_a_bad_row_comes_after_those_before_it() -> None:
     assert [next(read) for _ in range(5)] == [0, 1, 2, 3, 4]
     with pytest.raises(DataError, match="bad"):
         next(read)
+
+
+def test_lists_in_parquet_are_decoded_in_pieces_that_fit(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    batch = pa.record_batch({"x": [[0.0] * 100_000] * 8, "label": list("abababab")})
+    assert [piece.num_rows for piece in arrow.pieces_of(batch)] == [2, 2, 2, 2]
+    pq.write_table(pa.table(batch), tmp_path / "x.parquet", compression="zstd")
+    table = open_table(str(tmp_path / "x.parquet"), DataConfig(read_memory=20))
+    assert sum(1 for _ in table.rows(table.columns)) == 8
+    with pytest.raises(DataError, match="a batch of rows"):
+        open_table(str(tmp_path / "x.parquet"), DataConfig(read_memory=9))
+
+
+def test_resizing_frames_counts_as_reading() -> None:
+    begin(DataConfig(read_seconds=0.1))
+
+    def slow(frame: Decoded) -> Decoded:
+        started = time.thread_time()
+        while time.thread_time() - started < 0.06:
+            pass
+        return frame
+
+    with pytest.raises(DataError, match=r"x: takes more than 0\.1 s of processor time"):
+        list(Clip(None, "x", np.zeros((3, 4, 4), np.uint8)).changed(slow))
+
+
+def test_tables_within_each_other_have_a_limit(tmp_path: Path) -> None:
+    path = tmp_path / "x.html"
+    path.write_text("<html>" + "<table><tr><td>" * 101)
+    with pytest.raises(DataError, match="more than 100 tables within each other"):
+        open_table(str(path), DataConfig())
+
+
+def test_a_bad_image_in_a_cell_is_refused_with_the_name_of_its_table(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    path, _ = FAMILIES["png_in_cells"](tmp_path, 0.2)
+    with pytest.raises(UserError, match=re.escape(str(path)) + ".*pixels"):
+        train(str(path), out=tmp_path / "out", read_memory=10)
+
+
+def test_lengths_of_lines_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for ids, lengths in (
+        ([1, 0, 0, 1, 1, 1, 0, 1], [1, 0, 3, 1]),
+        ([0], [0]),
+        ([1, 1], [2]),
+        ([], [0]),
+    ):
+        for chunk in (1, 3, 100):
+            monkeypatch.setattr(stream, "CHUNK", chunk)
+            raw = Ragged(np.array(ids), np.array([0]), np.array([len(ids)]))
+            values = Tokens(raw, characters=np.array([len(ids)]), types=(NEWLINE, "a"))
+            assert stream.line_lengths(values).tolist() == lengths

@@ -13,6 +13,8 @@ from unspool.data.store.ragged import Ragged, TokenColumn
 from unspool.text.tokenizers import Frame
 from unspool.text.words import NEWLINE
 
+CHUNK = 1 << 20  # tokens that are looked at at once
+
 
 class TextStream(TokenField):
     """A column of texts that are read as one; its values are one row for each part."""
@@ -67,7 +69,12 @@ def line_lengths(values: Tokens) -> np.ndarray:
     """Tokens of each line of a stream; none where no token is a line end."""
     if NEWLINE not in values.types:
         return np.empty(0, dtype=np.int64)
-    ends = np.flatnonzero(values.raw[0] == list(values.types).index(NEWLINE))
-    size = int(values.sizes[0])
-    ends = ends if len(ends) and ends[-1] == size - 1 else np.append(ends, size)
-    return np.diff(ends, prepend=-1) - 1
+    tokens, size, newline = values.raw[0], int(values.sizes[0]), list(values.types).index(NEWLINE)
+    kind, last, lengths = np.int32 if size < 1 << 31 else np.int64, -1, list[np.ndarray]()
+    for start in range(0, size, CHUNK):  # positions are eight times as large as tokens
+        ends = start + np.flatnonzero(tokens[start : start + CHUNK] == newline)
+        lengths.append((np.diff(ends, prepend=last) - 1).astype(kind))
+        last = int(ends[-1]) if len(ends) else last
+    if last != size - 1 or not size:
+        lengths.append(np.array([size - last - 1], kind))
+    return np.concatenate(lengths)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ from unspool.data.fields.series_values import Moments
 from unspool.data.fields.source import StoredSize
 from unspool.data.fields.tokens import Display
 from unspool.data.read.clip import ENDINGS, Clip, as_clip
-from unspool.data.read.picture import Header, Picture, as_picture, is_pillow
+from unspool.data.read.picture import Decoded, Header, Picture, as_picture, is_pillow
 from unspool.data.read.recording import Recording
 from unspool.errors import DataError
 
@@ -45,15 +46,20 @@ class ClipWriter(PixelWriter):
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
         for i, raw in enumerate(values):
             sizes, count, notes = set(), 0, set()
-            for header, pixels in as_clip(raw, where(i)).frames():
+            read = partial(self._read, where=where(i))
+            for header, about, columns in as_clip(raw, where(i)).changed(read):
                 count += 1
                 sizes.add((header.height, header.width))
-                notes.update(set(remarks(header, pixels)) - {"moving"})
-                self._write(self.shape.columns(self.shape.resized(pixels, where(i))))
+                notes.update(set(about) - {"moving"})
+                self._write(columns)
             self.lengths.append(count)
             self.sizes.update(sorted(sizes))
             notes |= {MIXED} if len(sizes) > 1 else set()
             self.others.update(notes | ({STILL} if count == 1 else set()))
+
+    def _read(self, frame: Decoded, where: str) -> tuple[Header, Iterable[str], np.ndarray]:
+        columns = self.shape.columns(self.shape.resized(frame.pixels, where))
+        return frame.header, remarks(*frame), columns
 
     @property
     def width(self) -> int:
@@ -115,8 +121,11 @@ class VideoSource(PixelSource):
         if isinstance(raw, Recording):
             return raw
         clip = as_clip(raw, where)
-        rows = [self.shape.columns(self.shape.resized(x, where)).ravel() for _, x in clip.frames()]
-        return Recording(np.stack(rows), tuple(self.channels), name=clip.name)
+
+        def row(frame: Decoded) -> np.ndarray:
+            return self.shape.columns(self.shape.resized(frame.pixels, where)).ravel()
+
+        return Recording(np.stack([*clip.changed(row)]), tuple(self.channels), name=clip.name)
 
     def writer(self, folder: Path, name: str) -> ClipWriter:
         return ClipWriter(folder, name, self.shape)

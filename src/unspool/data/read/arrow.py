@@ -16,7 +16,9 @@ from unspool.data.read.reader import Column, Reader, Row, Shape, sampled
 from unspool.errors import DataError
 
 BATCH = 256  # rows in memory at once, at most
-LOOKED_AT = 64 << 20  # bytes after which no more rows are looked at
+LOOKED_AT = 128 << 20  # bytes after which no more rows are looked at
+PIECE = 16 << 20  # bytes of values in lists that are decoded at once, unless a row has more
+OBJECT = 56  # bytes of a value in a list
 THRIFT_I32 = b"\x15"  # the first field of a structure, an int32
 FILE_MAGIC = 8  # bytes before the stream that an Arrow file holds
 DICTIONARY_BATCH = 2  # type of a message
@@ -76,9 +78,11 @@ class Parquet(Reader):
         with opened(file):
             for batch in self.batches(file, list(dict.fromkeys(names))):
                 batch.validate(full=True)  # offsets of a damaged one would lead outside of the file
-                allowed.fits(2 * batch.nbytes, "a batch of rows")
-                columns = [values_of(batch.column(name)) for name in names]
-                yield (Row(values, next(lines)) for values in zip(*columns)), batch.nbytes
+                for piece in pieces_of(batch):
+                    size = max(2 * piece.nbytes, decoded_size(piece))
+                    allowed.fits(size, "a batch of rows")
+                    columns = [values_of(piece.column(name)) for name in names]
+                    yield (Row(values, next(lines)) for values in zip(*columns)), size
 
 
 class Arrow(Parquet):
@@ -118,6 +122,24 @@ def refuse_sound(column: Column, name: str) -> None:
             where=name,
             remedy="write each to a file, and a table of their names beside them",
         )
+
+
+def pieces_of(batch: Any) -> Iterator[Any]:
+    """A batch in parts of fewer rows where lists of many values stand in them."""
+    rows = max(1, PIECE * batch.num_rows // max(1, decoded_size(batch)))
+    return (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
+
+
+def decoded_size(values: Any) -> int:
+    """Bytes of what the lists and objects of a column, or of all columns of a batch, become."""
+    parts = values.columns if hasattr(values, "columns") else [values]
+    total = 0
+    for part in parts:
+        if hasattr(part, "flatten"):
+            inner = part.flatten()
+            inner = inner if isinstance(inner, list) else [inner]
+            total += sum(map(decoded_size, inner)) + OBJECT * sum(map(len, inner))
+    return total
 
 
 def values_of(column: Any) -> Iterable[Any]:

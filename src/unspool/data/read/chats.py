@@ -39,20 +39,21 @@ class Chat(Reader):
         super().__init__(files, data)
         rows = (values for _, values in self.records(files[0]))
         self.columns = sampled(("date", "author", "text"), rows)
-        begun = [match for line in files[0].lines() if (match := begin(line))]
-        if left := sum(match["author"] is None for match in begun):
+        messages = map(begin, files[0].allowance().timed(files[0].lines()))
+        if left := sum(match is not None and match["author"] is None for match in messages):
             self.remark = f"{left:,} message{'s' * (left > 1)} of the program left out"
 
     def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
-        begun, row, text = 0, ("", ""), list[str]()
+        begun, row, text, allowed = 0, ("", ""), list[str](), file.allowance()
         for line, content in enumerate(file.lines(report), start=1):
             match = begin(content)
             if match is None:
+                allowed.hold(len(content) + 60, "a single message")
                 text.append(content.strip())
                 continue
             if row[1]:
                 yield begun, (*row, "\n".join(text).strip())
-            begun, text = line, [match["text"]]
+            begun, text, allowed.held = line, [match["text"]], 0
             row = f"{match['date']} {match['time']}", (match["author"] or "").strip()
         if row[1]:
             yield begun, (*row, "\n".join(text).strip())

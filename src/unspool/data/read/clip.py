@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,6 +42,7 @@ FRAMES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")  # of files that are a frame
 TAIL = 512  # bytes at the end of a GIF, whose last one is a semicolon but for zeros and line ends
 # What a film may be: nothing that names other files or addresses.
 CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +86,12 @@ class Clip:
 
     def frames(self) -> Iterator[Decoded]:
         """One by one; a DataError names the file, or the file and the frame."""
+        return self.changed(lambda frame: frame)
+
+    def changed(self, change: Callable[[Decoded], T]) -> Iterator[T]:
+        """What a function makes of each frame; its time counts as reading."""
         count, allowed = 0, Allowance(self.name, self.size)
-        for frame in allowed.timed(self._frames()):
+        for frame in allowed.timed(map(change, self._frames())):
             count += 1
             yield frame
         if not count:

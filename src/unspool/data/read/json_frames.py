@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
+from unspool.data.read.budget import json_size
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.json_lines import JsonLines, Object, flat
 from unspool.data.read.reader import FileHead, Match
@@ -71,7 +72,10 @@ def read_frame(file: TextFile) -> FrameRows | None:
 @lru_cache(1)
 def _read_frame(file: TextFile, size: int, changed: int) -> FrameRows | None:
     try:
-        stored = json.loads("".join(file.blocks()))
+        with file.allowance().spending() as allowed:
+            text = "".join(file.blocks())
+            allowed.hold(json_size(text), "JSON")
+            stored = json.loads(text)
     except (ValueError, RecursionError):
         return None
     return frame_of(stored) if isinstance(stored, dict) and stored else None

@@ -15,14 +15,16 @@ from unspool.data.read.reader import SAMPLE, FileHead, Match, Reader, Record, Sh
 from unspool.errors import DataError, Option, Setting
 
 STARTS = ("<!doctype html", "<html", "<table", "<head", "<meta")
-FED = 1 << 16  # characters that are parsed at once
+FED = 1 << 12  # characters that are parsed at once
 LONGEST_BRACKET = 1 << 20
+MOST_TABLES = 100  # within each other
 MOST_CELLS = 16_384  # of a row, as in Excel
 HIDDEN = {"script", "style", "teiheader"}  # elements without text to read
 BLOCKS = {
     "p", "div", "br", "li", "tr", "table", "title", "section", "article", "blockquote", "pre",
     "h1", "h2", "h3", "h4", "h5", "h6", "head", "l", "lg", "lb", "ab", "sp", "item", "s",
 }  # fmt: skip
+ROW_BYTES, PIECE_BYTES = 200, 60  # besides cells and characters
 SPAN = 1000  # rows or columns of a cell, at most
 Cell = tuple[int, str]  # a line, and what stands there
 
@@ -42,6 +44,8 @@ class TablesParser(HTMLParser):
     def handle_starttag(self, name: str, attrs: list[tuple[str, str | None]]) -> None:
         if name == "table":
             self._open.append(OpenTable(self.count))
+            if len(self._open) > MOST_TABLES:
+                raise ValueError(f"more than {MOST_TABLES} tables within each other")
             self.count += 1
         elif self._open:
             table = self._open[-1]
@@ -183,8 +187,10 @@ class HtmlTable(Cells):
     def prepare(self, file: TextFile, data: DataConfig) -> None:
         parser = TablesParser()
         samples: dict[int, list[list[str]]] = defaultdict(list)
-        for number, _, cells in parse(file, parser):
+        allowed = file.allowance()
+        for number, _, cells in allowed.timed(parse(file, parser)):
             if len(samples[number]) <= SAMPLE:
+                allowed.hold(8 * len(cells) + ROW_BYTES, f"{parser.count:,} tables")
                 samples[number].append(cells)
         numbers = [number for number, rows in samples.items() if len(rows) > 1]
         if not numbers:
@@ -231,16 +237,17 @@ class MarkupText(Reader):
             raise DataError("holds no text", where=files[0].name, remedy="name another file")
 
     def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
-        begun, pieces = 1, list[str]()
+        begun, pieces, allowed = 1, list[str](), file.allowance()
         for line, data in parse(file, TextParser(), report):
             for below, piece in enumerate(data.split("\n")):
                 if below:  # a line ends
                     if pieces:
                         yield begun, (" ".join("".join(pieces).split()),)
-                    pieces = []
+                    pieces, allowed.held = [], 0
                 if not pieces:
                     begun = line + below
                 if pieces or piece.strip():
+                    allowed.hold(len(piece) + PIECE_BYTES, "a single line")
                     pieces.append(piece)
         if pieces:
             yield begun, (" ".join("".join(pieces).split()),)

@@ -49,7 +49,7 @@ class Located:
             self.column = files._replace(sample=[])
             for value in files.sample:
                 with suppress(DataError):  # which is raised with its line when rows are read
-                    self.column.sample.append(self.value(value, ""))
+                    self.column.sample.append(self.value(value, table.name))
             return
         if not any(isinstance(value, str) for value in files.sample):  # values already
             return
