@@ -160,24 +160,33 @@ def test_python_is_never_told_an_option(reviews, book, tmp_path) -> None:
         assert "--" not in str(caught.value), str(caught.value)
 
 
-def test_notes_and_suggestions_speak_of_arguments_too(reviews, tmp_path) -> None:
+@pytest.fixture
+def uneven(tmp_path) -> Path:
+    """Texts of which few have one of the labels, for which `check` suggests a setting."""
+    rows = [f"some text number {i},{'rare' if i % 40 == 0 else 'common'}" for i in range(400)]
+    path = tmp_path / "uneven.csv"
+    path.write_text("text,label\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_notes_and_suggestions_speak_of_arguments_too(uneven, tmp_path) -> None:
     notes: list[str] = []
     labels = ["a,b", "b,c", "a,c", "b"] * 10
     texts = [f"text number {i}" for i in range(40)]
     unspool.train(texts, labels, out=tmp_path / "r", note=notes.append, **SMALL)
     assert any("multilabel=False" in note for note in notes)
     assert not any("--" in note for note in notes)
-    report = unspool.check(reviews)
+    report = unspool.check(uneven)
     assert report.suggestions
     assert "--" not in repr(report)
 
 
-def test_the_command_line_speaks_of_options(capfd, reviews, tmp_path) -> None:
+def test_the_command_line_speaks_of_options(capfd, reviews, uneven, tmp_path) -> None:
     from unspool.cli import run
 
     assert run(["train", str(reviews), "--text", "txet", "--out", str(tmp_path / "r")]) == 2
     assert "Did you mean --text text?" in capfd.readouterr().err
-    assert run(["check", str(reviews)]) == 0
+    assert run(["check", str(uneven)]) == 0
     assert "suggestion: --set" in capfd.readouterr().out
     with pytest.raises(UserError, match='mean text="text"'):
         unspool.train(reviews, text="txet", out=tmp_path / "r")
