@@ -97,13 +97,13 @@ def train(
             check_rescue(rescue, several=Option(model="auto"))
             refuse_search(plan.task, settings, start)
             limit = seconds_of(budget or USUAL_BUDGET)
-            found = _search(plan, sources, out, config, settings, limit, shown)
-            assert found is not None
-            return found
+            best = _search(plan, sources, out, config, settings, limit, shown)
+            assert best is not None
+            return best
         if model is None and not any((budget, start, config, rescue)) and only_data(settings):
-            found = _search(plan, sources, out, config, settings, None, shown)
-            if found is not None:
-                return found
+            best = _search(plan, sources, out, config, settings, None, shown)
+            if best is not None:
+                return best
         if budget is not None:
             raise ConfigError(
                 (Option("budget"), " is for ", Option(model="auto")),

@@ -89,7 +89,7 @@ class Clip:
         return self.changed(lambda frame: frame)
 
     def changed(self, change: Callable[[Decoded], T]) -> Iterator[T]:
-        """What a function makes of each frame; its time counts as reading."""
+        """Apply a function to each frame; its time counts as reading."""
         count, allowed = 0, Allowance(self.name, self.size)
         for frame in allowed.timed(map(change, self._frames())):
             count += 1

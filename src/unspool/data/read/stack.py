@@ -176,7 +176,7 @@ def declared_parts(folder: Path) -> dict[Path, str]:
 
 
 def visible(folder: Path) -> list[Path]:
-    """What a folder holds, without what every folder may hold beside data."""
+    """Names in a folder, without those of files that are no data."""
     names = names_in(folder)
     return [folder / name for name in names if name[0] != "." and not USUAL.fullmatch(name)]
 
