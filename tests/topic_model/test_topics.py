@@ -12,10 +12,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 import unspool
 from unspool.cli import run
 from unspool.errors import UserError
+from unspool.topic_model.folder import check_shapes
 from unspool.topic_model.methods import METHODS
 from unspool.topic_model.page import mark
 from unspool.topic_model.settings import TopicSettings
@@ -260,6 +262,14 @@ def test_a_folder_refuses_what_it_cannot_do(found, tmp_path, capsys) -> None:
     (damaged / "topics.json").write_text('{"format": 1}')
     with pytest.raises(UserError, match="damaged"):
         unspool.topics(damaged)
+
+
+def test_weights_of_topics_are_not_negative(found) -> None:
+    tensors = {name: torch.as_tensor(own) for name, own in found.method.tensors().items()}
+    check_shapes(found, tensors)
+    for name in tensors:
+        with pytest.raises(ValueError, match=f"tensor '{name}' .* does not fit"):
+            check_shapes(found, {**tensors, name: -tensors[name]})
 
 
 @pytest.mark.parametrize("killed", [False, True])

@@ -184,7 +184,8 @@ def check_shapes(topics: Topics, tensors: Mapping[str, Tensor]) -> None:
     for name, tensor in tensors.items():
         shape = list(tensor.shape)
         fits = shape == shapes.get(name, [count, *shape[1:]])
-        if not fits or not tensor.is_floating_point() or not tensor.isfinite().all():
+        fits = fits and tensor.is_floating_point() and bool(tensor.isfinite().all())
+        if not fits or (name in shapes and bool((tensor < 0).any())):
             raise ValueError(f"the tensor {name!r} of {tensor.dtype} {shape} does not fit")
 
 

@@ -6,6 +6,7 @@ import re
 import sys
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -40,8 +41,8 @@ REFUSED = """line_in_gz words_in_gz rows_in_gz lines_in_bz2 lines_in_xz table_in
 deep_objects lists_in_json objects_in_a_line squad captions chorales
 series_without_steps series_of_zeros bits_of_series no_lengths images_without_pixels idx
 nested_tuples nested_lists same_array marks matlab_zeros row_number many_rows shared_strings
-long_cell no_sheet parquet_dates ts_commas ts_gaps ink_points ink_traces pipes devices low_rate
-tokens_in_gz"""
+long_cell no_sheet parquet_dates ts_commas ts_gaps ink_points ink_traces low_rate tokens_in_gz
+pipe_a.txt pipe_a.csv"""
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +118,32 @@ def test_only_reading_counts_not_its_consumer(tmp_path: Path) -> None:
     assert sum(1 for _ in slow(Allowance("x").timed(range(10)))) == 10
     with pytest.raises(DataError, match=r"x: takes more than 0\.1 s .* read_seconds=1"):
         list(Allowance("x").timed(slow(range(10))))
+
+
+def test_all_passes_over_a_file_share_its_time() -> None:
+    begin(DataConfig(read_seconds=0.1))
+
+    def slow():
+        until = time.thread_time() + 0.04
+        while time.thread_time() < until:
+            pass
+        yield
+
+    for _ in range(2):
+        list(Allowance("x", 20_000).timed(slow()))  # 3 s for a megabyte: 0.06 s
+    with pytest.raises(DataError, match=r"x: takes more than 0\.1 s"):
+        list(Allowance("x", 20_000).timed(slow()))
+    begin(DataConfig(read_seconds=0.1))
+    for _ in range(4):
+        list(Allowance("x", 1 << 20).timed(slow()))
+
+
+def test_threads_have_budgets_of_their_own() -> None:
+    begin(DataConfig(read_memory=10))
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(begin, DataConfig(read_memory=20)).result()
+    with pytest.raises(DataError, match="more than the 10 MB"):
+        Allowance("x").fits(11 << 20)
 
 
 def test_a_bad_row_comes_after_those_before_it() -> None:

@@ -451,6 +451,15 @@ def test_arrays_of_matlab(tmp_path) -> None:
         open_plan(tmp_path / "c.mat", DataConfig())
 
 
+def test_arrays_of_one_dimension(tmp_path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(40.0))
+    (((series,), *_),) = open_plan(tmp_path / "a.npy", DataConfig(horizon=3)).rows()
+    assert series.values.shape == (40, 1), "one series"
+    np.savez(tmp_path / "a.npz", x=np.arange(6.0), y=np.arange(6) % 2)
+    rows = [row.values for row in open_plan(tmp_path / "a.npz", DataConfig()).rows()]
+    assert [(len(x), label) for x, label in rows] == [(1, "0"), (1, "1")] * 3, "of a step each"
+
+
 def test_steps_are_sorted_where_that_is_asked_for(tmp_path) -> None:
     order = [2, 0, 3, 1, 4]
     rows = [f"{name},2024-01-{i + 1:02},{i},{i * i},n{i}\n" for i in order for name in "ab"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gzip
 import json
+import os
 import re
 import zipfile
 from pathlib import Path
@@ -15,7 +16,7 @@ from messy import CASES
 
 from unspool.config import DataConfig
 from unspool.data import read
-from unspool.data.read import Table, open_table
+from unspool.data.read import Table, excel, open_table
 from unspool.errors import DataError
 
 
@@ -182,6 +183,21 @@ def test_damaged_arrays(tmp_path) -> None:
     path.write_bytes(path.read_bytes().replace(b"}", b"{", 1))
     with pytest.raises(DataError, match=r"a\.npy: is a NumPy file that is damaged, or none"):
         table(path)
+
+
+def test_a_sheet_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openpyxl")
+    path, parsed = tmp_path / "a.xlsx", []
+    rows_of = excel.rows_of
+    monkeypatch.setattr(excel, "rows_of", lambda *a: parsed.append(a) or rows_of(*a))
+    next(case for case in CASES if case.name == "a.xlsx").write(path)
+    table = open_table(str(path), DataConfig())
+    first = list(table.rows(table.columns))
+    assert list(open_table(str(path), DataConfig()).rows(table.columns)) == first
+    assert len(parsed) == 1
+    os.utime(path, ns=(1, 1))
+    assert list(open_table(str(path), DataConfig()).rows(table.columns)) == first
+    assert len(parsed) == 2, "a file that has changed is parsed again"
 
 
 def test_an_array_with_the_header_of_python_2(tmp_path) -> None:

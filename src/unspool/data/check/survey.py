@@ -15,6 +15,7 @@ import numpy as np
 from unspool.data.fields.examiner import Examiner
 from unspool.data.plan import Plan
 from unspool.data.read import Row
+from unspool.data.read.budget import Allowance
 from unspool.data.store.columns import Progress, batches, report_stage
 
 KEPT = 5  # examples of a flaw
@@ -58,9 +59,10 @@ def survey(
     shown = next((columns.index(key) for key in examiners), 0)
     rows = plan.rows(report_stage(progress, f"examining {plan.table.name}"))
     for batch in batches(lines_of(rows) if stream else rows):
-        for key, examiner in examiners.items():
-            values = [row.values[columns.index(key)] for row in batch]
-            _examine(result, plan, batch, key, examiner, values)
+        with Allowance(plan.table.name).spending():
+            for key, examiner in examiners.items():
+                values = [row.values[columns.index(key)] for row in batch]
+                _examine(result, plan, batch, key, examiner, values)
         first = next(iter(examiners.values()), None)
         for i in numbers.intersection(range(result.rows, result.rows + len(batch))):
             raw = batch[i - result.rows].values[shown]

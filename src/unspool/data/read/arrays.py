@@ -80,7 +80,9 @@ class Arrays(Reader):
         lengths = find_lengths(others, x, file)
         if lengths is not None:
             rows = np.split(x, np.cumsum(lengths)[:-1])
-        elif self.alone and x.ndim < 3:
+        elif x.ndim == 1 and any(array.shape == x.shape for array in others.values()):
+            rows = list(x[:, None])  # of one step each
+        elif x.ndim == 1 or (self.alone and x.ndim < 3):
             rows = [x]
         else:
             rows = list(x)

@@ -1,10 +1,11 @@
 """Budget of reading: memory and processor time of what is decoded, however small it is stored.
 
 A file may be held in `data.read_memory` megabytes, and in 64 times its size on disk if that is
-more; reading may take `data.read_seconds` of processor time, and 3 s more for each megabyte that
-is read. Large files are therefore never refused for their size, and small ones never grow without
-bounds. Decoders declare what they are about to allocate (`hold`), count what they decompress
-(`Counted`) and look at the clock (`check`); `Reader.rows` times the rows of every format.
+more. All passes over the files together may take `data.read_seconds` of processor time, and 3 s for
+each megabyte of the files if that is more. Large files are therefore never refused for their size,
+and small ones never grow without bounds. Decoders declare what they are about to allocate (`hold`),
+count what they decompress (`Counted`) and look at the clock (`tick`); `Reader.rows` times the rows
+of every format.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -28,25 +30,40 @@ JSON_SIZES = {",": 40, ":": 40, "[": 150, "{": 190}  # bytes of what each of the
 T = TypeVar("T")
 
 
-class Limits:
-    """The limits of the process, and the seconds of them that are spent."""
+class Budget:
+    """The limits of what is read with some settings, and the seconds that are spent.
+
+    sizes   of the files that have been read, by name
+    since   the moment when what is being read now began; None: nothing is
+    """
 
     def __init__(self, data: DataConfig) -> None:
         self.memory, self.seconds, self.spent = data.read_memory, data.read_seconds, 0.0
-        self.since: float | None = None  # the moment when what is being read now began
+        self.sizes: dict[str, int] = {}
+        self.since: float | None = None
+
+    @property
+    def limit(self) -> float:
+        """Seconds that all passes may take."""
+        return max(self.seconds, PER_MEGABYTE * sum(self.sizes.values()) / MEGABYTE)
+
+    @property
+    def taken(self) -> float:
+        """Seconds until now."""
+        return self.spent + (0.0 if self.since is None else time.thread_time() - self.since)
 
 
-_limits = Limits(DataConfig())  # of the process: decoders deep inside of fields have no settings
+# Decoders deep inside of fields know no settings. Threads that read nothing have none.
+_budget: ContextVar[Budget] = ContextVar("budget")
 
 
 def begin(data: DataConfig) -> None:
     """Start to read data with these settings."""
-    global _limits
-    _limits = Limits(data)
+    _budget.set(Budget(data))
 
 
 class Allowance:
-    """Memory and time for one pass over one file.
+    """Memory for one pass over one file, and its share of the time of all.
 
     name   for messages
     size   bytes on disk
@@ -54,9 +71,10 @@ class Allowance:
 
     def __init__(self, name: str, size: int = 0) -> None:
         self.name, self.held = name, 0
-        self.memory = max(_limits.memory * MEGABYTE, RATIO * size)
-        self.credit = size / MEGABYTE * PER_MEGABYTE
-        self.started, self.before = time.thread_time(), _limits.spent
+        self.budget = _budget.get(None) or Budget(DataConfig())
+        self.memory = max(self.budget.memory * MEGABYTE, RATIO * size)
+        if size:
+            self.budget.sizes[name] = size
 
     def hold(self, size: int, what: str = "") -> None:
         """Declare bytes that stay in memory; a DataError where they are too many."""
@@ -79,48 +97,29 @@ class Allowance:
         return 1 << (self.held // MEGABYTE).bit_length()
 
     def tick(self) -> None:
-        """Raise a DataError where the rows, or the block, that is being read takes too long."""
-        if _limits.since is not None:
-            seconds = time.thread_time() - _limits.since
-            self._refuse_slow(_limits.spent + seconds - self.credit)
-
-    def check(self) -> None:
-        """Raise a DataError where this pass takes too long; its consumer's time counts as well."""
-        self._refuse_slow(self.before + time.thread_time() - self.started - self.credit)
-
-    def spend(self, seconds: float) -> None:
-        """Count processor time, of this pass's credit first."""
-        free = min(self.credit, seconds)
-        self.credit -= free
-        _limits.spent += seconds - free
-        self._refuse_slow(_limits.spent)
-
-    def _refuse_slow(self, seconds: float) -> None:
-        if seconds > _limits.seconds:
-            _limits.spent = 0.0
+        """Raise a DataError where reading takes too long."""
+        budget = self.budget
+        if budget.taken > budget.seconds and budget.taken > (limit := budget.limit):
+            budget.spent = 0.0
             raise DataError(
-                f"takes more than {_limits.seconds:g} s of processor time to read, which is long"
-                " for its size",
+                f"takes more than {limit:g} s of processor time to read, which is long for its"
+                " size",
                 where=self.name,
-                remedy=(
-                    "if you trust the file: ",
-                    Setting(read_seconds=round(10 * _limits.seconds)),
-                ),
+                remedy=("if you trust the file: ", Setting(read_seconds=round(10 * limit))),
             )
 
     @contextmanager
     def spending(self) -> Iterator[Allowance]:
         """Count the time of a block, once if blocks are nested."""
-        outermost, started = _limits.since is None, time.thread_time()
+        budget, outermost = self.budget, self.budget.since is None
         if outermost:
-            _limits.since = started
+            budget.since = time.thread_time()
         try:
             yield self
+            self.tick()
         finally:
             if outermost:
-                _limits.since = None
-        if outermost:
-            self.spend(time.thread_time() - started)
+                budget.spent, budget.since = budget.taken, None
 
     def timed(self, rows: Iterable[T]) -> Iterator[T]:
         """The same rows; only the time to read them counts, not that of their consumer."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import functools
 import io
 import warnings
 import zipfile
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from unspool.config import DataConfig
 from unspool.data.read.columns import data_like
 from unspool.data.read.content import ZIP
 from unspool.data.read.delimited import Cells
-from unspool.data.read.files import Report, TextFile
+from unspool.data.read.files import Report, TextFile, temporary
 from unspool.data.read.reader import SAMPLE, FileHead
 from unspool.errors import DataError, Setting, nearest
 
@@ -60,8 +63,8 @@ class Excel(Cells):
         if len(names) == 1:
             return names[0]
         samples = []
-        for self.sheet in names:
-            samples.append([cells for _, cells in islice(self.cells(file), SAMPLE)])
+        for name in names:
+            samples.append([cells for _, cells in islice(cells_of(file, name), SAMPLE)])
         return names[data_like(samples)]
 
     @property
@@ -69,22 +72,34 @@ class Excel(Cells):
         return {"sheet": self.sheet, **super().options}
 
     def cells(self, file: TextFile, report: Report = None) -> Iterator[tuple[int, list[str]]]:
-        book = open_workbook(file)
-        try:
-            width = 0
-            for line, row in enumerate(rows_of(book, self.sheet, file), start=1):
-                fields = [cell_text(value) for value in row]
-                if not any(fields):
-                    continue
-                if not width:  # a first row that ends in empty cells ends before them
-                    width = max(i + 1 for i, field in enumerate(fields) if field)
-                    first = fields[:width]
-                    yield line, first
-                    continue
-                used = max(i + 1 for i, field in enumerate(fields) if field)
+        """Parsed once: openpyxl is slow, and data are read several times."""
+        with open(spooled(file, self.sheet, *file.version()), newline="") as spool:
+            for line, *fields in csv.reader(spool):
+                yield int(line), fields
+
+
+@functools.cache
+def spooled(file: TextFile, sheet: str, size: int, changed: int) -> Path:
+    """The cells of a sheet, with the number of their row before them, in a temporary CSV file."""
+    path, spool = temporary("unspool-sheet-", ".csv")
+    with io.TextIOWrapper(spool, newline="") as text:
+        csv.writer(text).writerows((line, *fields) for line, fields in cells_of(file, sheet))
+    return path
+
+
+def cells_of(file: TextFile, sheet: str) -> Iterator[tuple[int, list[str]]]:
+    """(line, fields) of the rows of a sheet that have any value."""
+    book = open_workbook(file)
+    try:
+        width = 0
+        for line, row in enumerate(rows_of(book, sheet, file), start=1):
+            fields = [cell_text(value) for value in row]
+            used = max((i + 1 for i, field in enumerate(fields) if field), default=0)
+            if used:
+                width = width or used  # a first row that ends in empty cells ends before them
                 yield line, (fields + [""] * width)[: max(width, used)]
-        finally:
-            book.close()
+    finally:
+        book.close()
 
 
 def rows_of(book: Any, sheet: str, file: TextFile) -> Iterator[tuple[Any, ...]]:

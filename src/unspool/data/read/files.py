@@ -237,7 +237,11 @@ class TextFile:
         """Path of the decompressed bytes, for libraries that open files themselves."""
         if self.path.suffix.lower() not in COMPRESSED:
             return self.path
-        return _unpacked(self, self.size(), self.path.stat().st_mtime_ns)
+        return _unpacked(self, *self.version())
+
+    def version(self) -> tuple[int, int]:
+        """Its size and the time of its last change, for what is derived from its content."""
+        return self.size(), self.path.stat().st_mtime_ns
 
     @property
     def codec(self) -> str:
@@ -376,7 +380,7 @@ def recordings_in(place: Path, encoding: str) -> list[TextFile]:
     by_suffix: dict[str, list[Path]] = {}
     for path in visible_below(place):
         ending = next((suffix for suffix in RECORDED if path.name.endswith(suffix)), None)
-        if ending is not None and path.is_file():
+        if ending is not None and not path.is_dir():  # a pipe is refused when it is read
             by_suffix.setdefault(ending, []).append(path)
     most = max(by_suffix.values(), key=len, default=[])
     return [TextFile(path, readable_name(path), encoding) for path in most]
@@ -489,23 +493,26 @@ def _siblings(path: Path) -> list[str]:
 @functools.cache
 def _unpacked(file: TextFile, size: int, changed: int) -> Path:
     """The content of a compressed file, as it is at the moment, in a temporary one."""
-    handle, name = tempfile.mkstemp(
-        prefix="unspool-unpacked-", suffix=Path(file.content_name).suffix
-    )
-    atexit.register(Path(name).unlink, missing_ok=True)
-    with os.fdopen(handle, "wb") as spool, file._open() as (content, _):
+    path, spool = temporary("unspool-unpacked-", Path(file.content_name).suffix)
+    with spool, file._open() as (content, _):
         while data := file._read(content):
             spool.write(data)
-    return Path(name)
+    return path
+
+
+def temporary(prefix: str, suffix: str = "") -> tuple[Path, BinaryIO]:
+    """A new file that is removed when the process ends, and its content to be written."""
+    handle, name = tempfile.mkstemp(prefix=prefix, suffix=suffix)
+    atexit.register(Path(name).unlink, missing_ok=True)
+    return Path(name), os.fdopen(handle, "wb")
 
 
 @functools.cache
 def _spool(stream: BinaryIO) -> Path:
     """Copy a pipe to a temporary file that can be read more than once."""
-    handle, name = tempfile.mkstemp(prefix="unspool-pipe-")
-    atexit.register(Path(name).unlink, missing_ok=True)
-    most = SPOOLED * Allowance(name).memory
-    with os.fdopen(handle, "wb") as spool:
+    path, spool = temporary("unspool-pipe-")
+    most = SPOOLED * Allowance(str(path)).memory
+    with spool:
         while data := stream.read(BLOCK):
             spool.write(data)
             if spool.tell() > most:
@@ -517,4 +524,4 @@ def _spool(stream: BinaryIO) -> Path:
                         Setting(read_memory=2 * most // SPOOLED // MEGABYTE),
                     ),
                 )
-    return Path(name)
+    return path

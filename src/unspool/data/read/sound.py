@@ -88,7 +88,7 @@ class Sound:
         """Stretches (n,) of the samples, float32, channels mixed; at least one unless `empty`."""
         total, allowed = 0, Allowance(self.name, self.size)
         for block in self._raw(size):
-            allowed.check()
+            allowed.tick()
             with np.errstate(over="ignore", invalid="ignore"):  # refused below
                 mixed = block if block.ndim == 1 else block.mean(1, dtype=np.float32)
             if not np.isfinite(mixed).all():

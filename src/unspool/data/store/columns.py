@@ -72,14 +72,14 @@ def store_columns(plan: Plan, fields: Mapping[str, Storable], progress: Progress
     def build(folder: Path) -> None:
         writers = [fields[name].writer(folder) for name in names]
         starts = [np.zeros((0, 2), np.int64)]
-        allowed = Allowance(plan.table.name, sum(file.size() for file in plan.table.files))
-        for batch in batches(plan.rows(report_stage(progress, f"tokenising {plan.table.name}"))):
+        rows = plan.rows(report_stage(progress, f"tokenising {plan.table.name}"))
+        for batch in batches(rows):
             new = [(row.line, row.file) for row in batch]
-            for number, writer in zip(numbers, writers):
-                values = [row.values[number] for row in batch]
-                writer.add(values, partial(where_row, new))
+            with Allowance(plan.table.name).spending():
+                for number, writer in zip(numbers, writers):
+                    values = [row.values[number] for row in batch]
+                    writer.add(values, partial(where_row, new))
             starts.append(np.array(new, np.int64).reshape(-1, 2))
-            allowed.check()
         for writer in writers:
             writer.close()
         np.save(folder / "starts.npy", np.concatenate(starts))
