@@ -24,6 +24,7 @@ MONTHS = [datetime(1995 + i // 12, i % 12 + 1, 1, tzinfo=UTC) for i in range(COU
 QUARTERS = [datetime(1970 + i // 4, i % 4 * 3 + 1, 1, tzinfo=UTC) for i in range(COUNT)]
 HALVES = [datetime(1970 + i // 2, i % 2 * 6 + 1, 1, tzinfo=UTC) for i in range(COUNT)]
 YEARS = [datetime(1870 + i, 1, 1, tzinfo=UTC) for i in range(COUNT)]
+SUMMER = [datetime(2024, 3, 30, tzinfo=UTC) + timedelta(hours=i) for i in range(COUNT)]
 NAMES = ["north", "south"]
 
 Cells = Callable[[datetime], Any]
@@ -154,9 +155,8 @@ DATED = [
         "%Y-%m-%d %H:%M+02:00"), times=stamps(HOURS, 2), says=r"dates of the zone \+02:00"),
     table("iso-far-west.csv", DAYS, "%Y-%m-%dT00:00:00-0700", says="-07:00"),
     table("iso-utc.csv", HOURS, "%Y-%m-%d %H:%M:%S UTC"),
-    table("iso-summer.csv", [datetime(2024, 3, 30, tzinfo=UTC) + timedelta(hours=i) for i in range(
-        COUNT)], lambda d: d.isoformat(" ") if d.day == 30 else (d + timedelta(hours=1)).strftime(
-        "%Y-%m-%d %H:%M+01:00")),
+    table("iso-summer.csv", SUMMER, lambda d: d.isoformat(" ") if d.day == 30 else (
+        d + timedelta(hours=1)).strftime("%Y-%m-%d %H:%M+01:00"), times=stamps(SUMMER, 1)),
     table("short-hours.csv", HOURS, lambda d: f"{d:%Y-%m-%d} {d.hour}:00"),
     table("milliseconds.csv", HOURS, "%Y-%m-%d %H:%M:%S.000"),
     table("german.csv", DAYS, "%d.%m.%Y", column="Datum", delimiter=";", says="day.month.year"),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
+import numpy as np
 import pytest
 from dated import DATED, DAYS, Dated
 
@@ -133,3 +136,51 @@ def test_a_clock_is_found_again_behind_other_numbers(tmp_path) -> None:
     again = DataConfig(columns=usual_columns(plan), date_format="unix")  # as a run keeps them
     assert "recordings by 'store', whose times" in (summary := open_plan(path, again).summary)
     assert "time in 'ts' as seconds since 1970" in summary
+
+
+def test_the_clock_of_a_zone_is_that_of_the_last_row(tmp_path) -> None:
+    """Offsets that change in summer are the same zone: steps stay even, forecasts go on."""
+    march = datetime(2024, 3, 30, 23, tzinfo=UTC)
+    dates = [(march + timedelta(hours=i)).astimezone(ZoneInfo("Europe/Berlin")) for i in range(6)]
+    assert {str(date)[-6:] for date in dates} == {"+01:00", "+02:00"}
+    rows = [f"{date.isoformat(' ')},{i}" for i, date in enumerate(dates)]
+    for settings in ({}, {"sort": True}):
+        ordered = rows[::-1] if settings else rows
+        (tmp_path / "a.csv").write_text("\n".join(["time,value", *ordered]) + "\n")
+        plan = open_plan(tmp_path / "a.csv", DataConfig(**settings), "forecast")
+        [series] = [row.values[0] for row in plan.rows()]
+        assert series.zone == "+02:00"
+        assert set(np.diff(series.times)) == {3600}
+        assert series.steps()[-1] == dates[-1].isoformat(" ")
+
+
+def test_a_clock_needs_no_header(tmp_path) -> None:
+    path = tmp_path / "a.csv"
+    for scale in (1, 1000):
+        path.write_text("".join(f"{(1_700_000_000 + 60 * i) * scale},{i % 7}\n" for i in range(40)))
+        plan = open_plan(path, DataConfig())
+        assert plan.task == "forecast"
+        assert "time in '1' as " in plan.summary
+        [series] = [row.values[0] for row in plan.rows()]
+        assert series.channels == ("2",)
+        assert series.times[1] == 1_700_000_060
+    path.write_text("".join(f"{i % 9},{i % 7}\n" for i in range(40)))
+    with pytest.raises(DataError, match="no column holds texts"):
+        open_plan(path, DataConfig())
+
+
+def test_frames_whose_columns_are_called_by_dates(tmp_path) -> None:
+    pandas = pytest.importorskip("pandas")
+    days = pandas.date_range("2024-01-01", periods=30)
+    frame = pandas.DataFrame(
+        [[(i + k) % 7 for k in range(30)] for i in range(5)], columns=days, index=list("abcde")
+    )
+    run = unspool.train(frame, model="linear", horizon=3, out=tmp_path / "run", quiet=True)
+    forecasts = list(run.predict(frame))
+    assert [forecast.name for forecast in forecasts] == list("abcde")
+    assert forecasts[0].steps[0] == "2024-01-31 00:00:00"
+    levels = pandas.MultiIndex.from_tuples([("open", "A"), ("open", "B"), ("close", "")])
+    prices = pandas.DataFrame([[1.0, 2.0, i] for i in range(9)], columns=levels)
+    assert list(source_of(prices).values) == ["open A", "open B", "close"]
+    texts = pandas.DataFrame({"text": ["a b", "b c"], "label": ["x", "y"]}, index=["n1", "n2"])
+    assert list(source_of(texts).values) == ["text", "label"], "names of rows are no column of it"

@@ -179,8 +179,28 @@ def _names(data: Any) -> list[Any]:
         names = getattr(data, attribute, None)
         if isinstance(names, Iterable) and not callable(names):
             listed = list(names)
-            return listed if all(isinstance(name, str | int) for name in listed) else []
+            return listed if all(map(is_name, listed)) else []
     return list(getattr(getattr(data, "dtype", None), "names", None) or [])
+
+
+def is_name(name: Any) -> bool:
+    """Whether a frame may call a column so: a word, a number, a date, or several of them."""
+    if isinstance(name, tuple):
+        return all(map(is_name, name))
+    return isinstance(name, str | int | float) or hasattr(name, "year")
+
+
+def named(name: Any) -> str:
+    """The name of a column, of several levels with spaces between them."""
+    return (
+        " ".join(str(part) for part in name if part != "") if isinstance(name, tuple) else str(name)
+    )
+
+
+def are_numbers(columns: Iterable[Sequence[Any]]) -> bool:
+    """Whether columns have numbers alone, so that the index of a frame can only name its rows."""
+    cells = (cell for column in columns for cell in column[:SAMPLE])
+    return all(cell is None or isinstance(cell, int | float) for cell in cells)
 
 
 def index_columns(data: Any) -> dict[str, list[Any]]:
@@ -214,8 +234,12 @@ def _table(data: Any) -> dict[str, list[Any]] | None:
     if hasattr(data, "to_pydict"):  # an Arrow table
         return {str(name): listed(column) for name, column in data.to_pydict().items()}
     if names and hasattr(data, "__getitem__"):
-        index = {k: v for k, v in index_columns(data).items() if k not in map(str, names)}
-        return {**index, **{str(name): listed(data[name]) for name in names}}
+        columns = {named(name): listed(data[name]) for name in names}
+        index = {k: v for k, v in index_columns(data).items() if k not in columns}
+        rows = getattr(data, "index", None)
+        if getattr(rows, "inferred_type", "") == "string" and are_numbers(columns.values()):
+            index = {str(rows.name or "index"): listed(rows)}  # type: ignore[union-attr]
+        return {**index, **columns}
     foreign = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__")
     if foreign and not any(hasattr(data, method) for method in LISTING):
         try:

@@ -16,7 +16,7 @@ from unspool.data.read.layout import DEEP_SAMPLE, Long
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.data.read.recording import Parser, Recording, parse_time
 from unspool.data.read.table import Table
-from unspool.data.values import form_zone, written
+from unspool.data.values import ISO, form_zone, written, zone_of, zone_seconds
 from unspool.errors import DataError, Option
 
 SERIES = "series"
@@ -33,6 +33,7 @@ class Growing:
     times: array[float] = field(default_factory=lambda: array("d"))
     others: list[list[Any]] = field(default_factory=list)  # of each step, what else was asked for
     lines: array[int] = field(default_factory=lambda: array("q"))
+    latest: Any = None  # the cell of the last time
 
 
 class StepRows(Reader):
@@ -199,6 +200,8 @@ class StepRows(Reader):
                     " keeps the order of the rows",
                 ),
             )
+        if not recording.times or time > recording.times[-1]:
+            recording.latest = cell
         recording.times.append(time)
 
     def _sort(self, recording: Growing) -> None:
@@ -271,11 +274,14 @@ class StepRows(Reader):
                 got=values[step, k],
                 remedy="correct it, or leave the cell empty as a gap",
             )
-        times = None
+        dates, name, times = self.layout.dates, self._name(growing), None
+        zone = form_zone(dates)
         if self.layout.time is not None:
             times = np.frombuffer(growing.times, dtype=np.float64)
-        dates, name = self.layout.dates, self._name(growing)
-        return Recording(values, names, times, dates is not None, name, zone=form_zone(dates))
+        if times is not None and zone and growing.latest is not None:
+            zone = zone_of([written(growing.latest)]) or zone  # it changes in summer
+            times = times + zone_seconds(ISO + zone) - zone_seconds(ISO + form_zone(dates))
+        return Recording(values, names, times, dates is not None, name, zone=zone)
 
     def _name(self, recording: Growing) -> str:
         if not self.by_file or not self.files:

@@ -164,7 +164,9 @@ def find_time(table: Table, columns: Sequence[Column]) -> Column | None:
     if parts is not None:
         return parts
     column = known(columns, TIME_NAMES) if table.header else None
-    numbered = [c for c in filled if number_format(c) is not None] if table.header else []
+    numbered = [c for c in filled if number_format(c) is not None]
+    if not table.header:  # only what has the steps of a clock of today
+        numbered = [c for c in numbered if number_format(c) in UNIX and not c.parts]
     if numbered and column not in numbered:
         column = numbered[0]
     refuse_mixed(table, filled if column is None else [column])
