@@ -30,7 +30,8 @@ class DataConfig(Section):
     )
     read_seconds: float = setting(
         10.0,
-        "seconds of processor time that reading may take, beyond 3 s for each megabyte on disk",
+        "seconds of processor time that reading may take, or 3 s for each megabyte on disk if that"
+        " is more",
         ge=0.1,
         le=1e6,
     )
