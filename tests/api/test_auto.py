@@ -320,6 +320,61 @@ def test_without_a_model_the_best_of_some_is_kept(data, tmp_path, small_default)
     assert str(again.predict("a good film")[0]) == str(run.predict("a good film")[0])
 
 
+def with_speakers(path, speakers: str, start: int = 0):
+    """Texts whose speaker gives the label of most away, but for new speakers."""
+    words = [f"{WORDS[label][i % 3]} {s}{i % 9}" for s in speakers for label in WORDS
+             for i in range(start, start + 12)]  # fmt: skip
+    labels = [label for _ in speakers for label in WORDS for _ in range(12)]
+    names = [s for s in speakers for _ in range(24)]
+    rows = [",".join(row) for row in zip(words, labels, names)]
+    path.write_text("text,label,speaker\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_the_choice_is_for_new_speakers(tmp_path, small_default) -> None:
+    data, notes = with_speakers(tmp_path / "a.csv", "abcdef"), list[str]()
+    run = unspool.train(data, out=tmp_path / "run", note=notes.append, quiet=True)
+    assert (
+        "groups: the rows of each speaker are learnt from or held out together, so that the choice"
+        ' is for new ones (group="none" ignores them)'
+    ) in notes
+    assert json.loads((run.path / "auto.json").read_text())["folds"] == 5
+    for fold in "12345":
+        tried = unspool.load(run.path / "tried/linear" / fold)
+        assert tried.config.data.group == "speaker"
+        rows = np.load(tried.path / "rows.npy")
+        assert len(rows) in (72, 90), "18 of each of four or five speakers of six"
+
+
+@pytest.mark.parametrize("case", ["none", "column", "shared", "unnamed", "three"])
+def test_the_data_or_a_setting_decide_about_groups(case, tmp_path, small_default) -> None:
+    data, notes, more = with_speakers(tmp_path / "a.csv", "abcdef"), list[str](), {}
+    if case == "three":
+        data = with_speakers(tmp_path / "a.csv", "abc")
+    if case in ("none", "column"):
+        more["group"] = {"none": "none", "column": "label"}[case]
+    if case == "shared":
+        more["test"] = with_speakers(tmp_path / "b.csv", "fg", 12)
+    if case == "unnamed":
+        more["test"] = tmp_path / "b.csv"
+        more["test"].write_text("text,label\ngood new,yes\nbad new,no\n")
+    if case == "column":
+        with pytest.raises(UserError):  # a label in the held-out group alone
+            unspool.train(data, out=tmp_path / "run", note=notes.append, quiet=True, **more)
+        return
+    run = unspool.train(data, out=tmp_path / "run", note=notes.append, quiet=True, **more)
+    taken = any(note.startswith("groups: ") for note in notes)
+    assert taken == (case == "three")
+    if case == "three":
+        assert json.loads((run.path / "auto.json").read_text())["folds"] == 3
+
+
+def test_folds_keep_the_last_weights(data, tmp_path, small_default) -> None:
+    """The rows of a fold judge its model, so they choose no epoch."""
+    run = unspool.train(data, label="label", out=tmp_path / "run", quiet=True)
+    assert unspool.load(run.path / "tried/bilstm/1").config.train.keep == "last"
+
+
 def test_enough_held_out_rows_choose_without_folds(data, tmp_path, small_default) -> None:
     run = unspool.train(data, label="label", out=tmp_path / "run", valid_share=0.5, quiet=True)
     record = json.loads((run.path / "auto.json").read_text())

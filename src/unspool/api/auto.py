@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from unspool.api.run import Run, load
@@ -33,6 +34,8 @@ from unspool.api.tried import TriedModel, best_mean, mean_scores, rows, table
 from unspool.config import Config
 from unspool.config.resolve import build, changed
 from unspool.data.corpus import Corpus
+from unspool.data.groups import read_groups
+from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError, Option
 from unspool.io.files import write_json
@@ -54,7 +57,8 @@ HOPELESS = 0.05  # how much worse than the best a model surely is on a fold that
 FOLDS = 5
 SMALL = 10_000  # rows, beyond which a tenth is enough to choose by
 FEW = 50  # held-out rows, below which folds choose even without a budget,
-QUICK = 2_000_000  # where training reads no more steps of sequences than this
+FEWEST_EPOCHS = 10  # where a training of so many
+QUICK = 5_000_000  # reads no more steps of sequences than this
 
 
 def seconds_of(budget: str | float) -> float:
@@ -110,13 +114,28 @@ def folds_for(config: Config, corpus: Corpus, plans: dict[str, Plan], *, budget:
         return 0
     kind: Any = TASKS[config.task]
     parts = {name: part for name, part in corpus.parts.items() if name != "test"}
+    groups, folds = None, FOLDS
+    if config.data.grouped:
+        names = read_groups(plans["train"], config.data.group)
+        groups = np.concatenate([names[part.rows] for part in parts.values()])
+        folds = min(FOLDS, len(set(groups.tolist())))
     if budget:
         small = sum(map(len, parts.values())) <= SMALL
     else:
-        train = parts["train"]
-        steps = int(train.lengths.sum()) * max(1, config.train.epochs)
-        small = len(parts["valid"]) < FEW and steps <= QUICK
-    return FOLDS if small and kind(config, corpus.fields).fits_folds(parts, FOLDS) else 0
+        few = groups is not None or len(parts["valid"]) < FEW
+        small = few and quick_epochs(parts["train"]) >= FEWEST_EPOCHS
+    return folds if small and kind(config, corpus.fields).fits_folds(parts, folds, groups) else 0
+
+
+def shortened(config: Config, corpus: Corpus) -> Config:
+    """The config of a model with no more epochs than are quick in each of several folds."""
+    most = quick_epochs(corpus.parts["train"])
+    return changed(config, {"train.epochs": most}) if config.train.epochs > most else config
+
+
+def quick_epochs(train: Part) -> int:
+    """Epochs that read no more than `QUICK` steps of sequences."""
+    return QUICK // max(1, int(train.lengths.sum()))
 
 
 @dataclass(frozen=True)
@@ -190,7 +209,12 @@ class Search:
         home, runs, seconds = self.folder.path / "tried" / name, list[Run](), 0.0
         shown = self.shown
         for fold in range(1, self.folds + 1) if self.folds else [0]:
-            settings = {"data.folds": self.folds, "data.fold": fold, "data.fold_part": "valid"}
+            settings = {
+                "data.folds": self.folds,
+                "data.fold": fold,
+                "data.fold_part": "valid",
+                "train.keep": "last",  # the rows of a fold judge the model, and choose no epoch
+            }
             fold_config = changed(config, settings) if fold else config
             started = time.monotonic()
             run = self.train(RunFolder(home / str(fold) if fold else home), fold_config, shown)

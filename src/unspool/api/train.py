@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-from unspool.api.auto import AUTO, RESULT, folds_for, resume_auto, seconds_of, train_auto
+from unspool.api.auto import AUTO, RESULT, folds_for, resume_auto, seconds_of, shortened, train_auto
 from unspool.api.folds import run_folds, unseen_rows, whole_config
+from unspool.api.grouping import with_groups
 from unspool.api.run import Run, load
 from unspool.api.settings import (
     check_folds,
@@ -200,7 +201,11 @@ def _search(
             return None
         names = ", ".join(configs)
         shown.note(f"models: {names}; the best of them is kept, or a mean (--model names one)")
+    configs, corpus = with_groups(configs, first.model_name, corpus, plans, shown)
+    first = configs[first.model_name]
     folds = folds_for(first, corpus, plans, budget=budget is not None)
+    if folds and budget is None:
+        configs = {name: shortened(config, corpus) for name, config in configs.items()}
     folder = RunFolder(Path(out) if out else free_folder(plan.table.path, AUTO))
     with folder.making():
         return train_auto(folder, configs, plans, folds, budget, shown)

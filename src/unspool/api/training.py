@@ -184,6 +184,11 @@ def _train(
         if resume:
             trainer.resume()
             note(f"resuming at step {trainer.counters.step} of {trainer.total}")
+        if not trainer.chooses and settings.keep == "best":
+            note(
+                f"the last epoch is kept: {len(corpus.parts['valid'])} validation rows are fewer"
+                f" than {task.least_rows}, too few to choose one by"
+            )
         counters = trainer.counters
         try:
             with stop_on_signals() as stop:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import field_validator
 
 from unspool.config.section import MOST, TEXTS, Names, Section, setting
 
@@ -296,8 +298,10 @@ class DataConfig(Section):
     fold_part: Literal["test", "valid"] = setting(
         "test", "what a fold is held out for; valid: to choose by, as the automatic choice does"
     )
-    group: str | None = setting(
-        None, "column (name, or number from 1) of groups; rows of a group stay in one part"
+    group: str = setting(
+        "auto",
+        "column (name, or number from 1) of groups; rows of a group stay in one part; auto: where a"
+        " model is chosen, one that names speakers, subjects or the like; none: no groups",
     )
     max_length: int = setting(
         0,
@@ -306,6 +310,17 @@ class DataConfig(Section):
         ge=0,
         le=2**31,
     )
+
+    @field_validator("group", mode="before")
+    @classmethod
+    def _of_old(cls, value: Any) -> Any:
+        """Runs of old recorded null."""
+        return "auto" if value is None else value
+
+    @property
+    def grouped(self) -> bool:
+        """Return whether a column of groups is named."""
+        return self.group not in ("auto", "none")
 
     @property
     def window_stride(self) -> int:

@@ -135,6 +135,12 @@ class TrainConfig(Section):
     patience: int = setting(
         3, "stop after this many validations without gain (0: never)", ge=0, le=MOST, when=NEURAL
     )
+    keep: Literal["best", "last"] = setting(
+        "best",
+        "weights to keep: those that were best on the validation part (classify, regress: of 50"
+        " rows at least), or the last",
+        when=NEURAL,
+    )
     eval_steps: int = setting(
         0, "validate every so many steps (0: after each epoch)", ge=0, le=MOST, when=NEURAL
     )

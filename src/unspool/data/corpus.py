@@ -5,9 +5,7 @@ store each column -> leave out blank rows -> split -> fit the fields to the trai
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,15 +13,13 @@ from typing import Any
 import numpy as np
 
 from unspool.data.fields.field import Categorical, Field, Stratified, Undivided
+from unspool.data.groups import find_groups, read_groups
 from unspool.data.part import Part
 from unspool.data.plan import Plan
-from unspool.data.profile import ColumnProfile
-from unspool.data.read.columns import plain
 from unspool.data.split import (
     HoldOut,
     check_shares,
     choose_rows,
-    read_groups,
     refuse_shared,
     split_rows,
     stream_cuts,
@@ -31,12 +27,7 @@ from unspool.data.split import (
 from unspool.data.store.columns import Progress, Stored, store_columns
 from unspool.errors import DataError, Option
 
-# Columns of those that recordings and texts come from: a model may learn to know them.
-SHARED = (
-    "speaker", "speaker_id", "subject", "subject_id", "person", "participant", "participant_id",
-    "patient", "patient_id", "user", "user_id", "author", "writer", "singer", "actor", "camera",
-    "device", "session", "client_id",
-)  # fmt: skip
+NOTED = 200_000  # rows, beyond which groups are not looked for
 
 Fields = Mapping[str, Field]
 
@@ -89,7 +80,7 @@ def load_corpus(
         refuse_nothing(plan, fields, stored[name])
     streams = [each for each in fields.values() if isinstance(each, Undivided)]
     if streams:
-        if hold_out.folds or hold_out.group is not None:
+        if hold_out.folds or hold_out.grouped:
             raise DataError(
                 "one long text has no rows to make folds or groups of",
                 where=plans["train"].table.name,
@@ -128,7 +119,7 @@ def load_rows(
     labels = (train.columns[key] for key, each in fields.items() if isinstance(each, Stratified))
     names = getattr(next(labels, None), "names", ())
     groups = None
-    if hold_out.group is not None:
+    if hold_out.grouped:
         members = read_groups(plans["train"], hold_out.group)[usable["train"]]
         for name, plan in plans.items():
             if name != "train":
@@ -293,39 +284,24 @@ def shared_group_notes(corpus: Corpus, plans: Mapping[str, Plan], hold_out: Hold
     their score says little about new ones."""
     held_out = [name for name in corpus.parts if name not in plans]
     labelled = any(isinstance(each, Categorical) for each in corpus.fields.values())
-    if hold_out.group is not None or not held_out or not labelled:
+    many = sum(map(len, corpus.parts.values())) > NOTED
+    if hold_out.group != "auto" or not held_out or not labelled or many:
         return []
-    plan = plans["train"]
-    used = {member.number for column in plan.columns.values() for member in column.members}
-    labels = {name for each in corpus.fields.values() for name in getattr(each, "names", ())}
-    for column in plan.table.columns:
-        if column.number in used or not column.profile.is_group:
-            continue
-        names, shown = set(map(str, column.profile.sample)), column.name
-        if re.fullmatch(r"name_\d+", column.name) and recurring_words(column.profile, labels):
-            shown += f" ({', '.join(sorted(names)[:3])}{', ...' * (len(names) > 3)})"
-        elif plain(column.name) not in SHARED:
-            continue
-        group = Option(group=column.name)
-        return [
-            f"{' and '.join(held_out)} share each {shown} with train: {group} holds out new ones"
-        ]
-    return []
-
-
-def recurring_words(profile: ColumnProfile, labels: Container[str]) -> bool:
-    """Whether a part of file names is a word that comes again with many files, such as the name of
-    a speaker, rather than a number or the label."""
-    names = Counter(map(str, profile.sample))
-    words = all(name.isalpha() and name not in labels for name in names)
-    return words and len(names) > 1 and min(names.values()) > 3
+    groups = find_groups(plans["train"])
+    if groups is None:
+        return []
+    option = Option(group=groups.column)
+    return [
+        f"{' and '.join(held_out)} share each {groups.shown} with train: {option} holds out new"
+        " ones"
+    ]
 
 
 def split_note(corpus: Corpus, plans: Mapping[str, Plan], hold_out: HoldOut, unit: str) -> str:
     how = "seeded hold-out"
     if unit == "tokens":
         how = "the end of the text"
-    elif hold_out.group is not None:
+    elif hold_out.grouped:
         how += f", groups by column {hold_out.group!r}"
     elif any(isinstance(each, Categorical) for each in corpus.fields.values()):
         how += ", stratified by label"

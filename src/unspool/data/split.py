@@ -7,12 +7,10 @@ the same sizes, but other rows, and take three times as long (bench/metrics.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from unspool.data.plan import Plan
 from unspool.errors import DataError, Option, Setting
 
 
@@ -26,7 +24,11 @@ class HoldOut(NamedTuple):
     folds: int = 0  # of a cross-validation
     fold: int = 0  # that is held out, from 1; 0: none
     fold_part: str = "test"  # or "valid"
-    group: str | None = None  # column whose values are groups of rows that stay together
+    group: str = "auto"  # column whose values are groups of rows that stay together
+
+    @property
+    def grouped(self) -> bool:
+        return self.group not in ("auto", "none")
 
     def of(self, rows: int) -> HoldOut:
         """The same for so many rows, with no share of more than `most`."""
@@ -259,13 +261,6 @@ def grouped(groups: np.ndarray, hold_out: HoldOut, *, where: str) -> dict[str, n
             raise nothing_left(name, share, f"{len(counts)} groups", where)
     parts = {name: np.flatnonzero(home[groups] == name) for name in ("train", "test", "valid")}
     return {name: rows for name, rows in parts.items() if len(rows)}
-
-
-def read_groups(plan: Plan, name: str) -> np.ndarray:
-    """(N,) the name of each row's group: its value in a column."""
-    column = plan.table.column(name, option="group")
-    rows = replace(plan, columns={"group": column}, convert=None).rows()
-    return np.array([str(row.values[0]).strip() for row in rows])
 
 
 def refuse_shared(groups: np.ndarray, other: np.ndarray, *, where: Callable[[int], str]) -> None:

@@ -21,6 +21,7 @@ from unspool.data.fields.field import Field
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
 from unspool.data.part import Batch, Part
+from unspool.data.split import grouped_folds
 from unspool.errors import ConfigError, Option
 from unspool.nn.models.classifier import Classifier
 from unspool.nn.models.ensemble import Kind
@@ -164,12 +165,19 @@ class Classify(DocumentTask):
     def figures(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
         return self.decision.metrics(scores, truth)
 
-    def fits_folds(self, parts: Mapping[str, Part], folds: int) -> bool:
+    def fits_folds(
+        self, parts: Mapping[str, Part], folds: int, groups: np.ndarray | None = None
+    ) -> bool:
         """Whether every label is in the training part of every fold."""
-        if not isinstance(self.decision, OneLabel) or self.config.data.group is not None:
+        if not isinstance(self.decision, OneLabel):
             return False
-        rows = np.concatenate([self.truth(part) for part in parts.values()])
-        return len(rows) >= folds and bool((np.bincount(rows) > 1).all())
+        labels = np.concatenate([self.truth(part) for part in parts.values()])
+        if groups is None:
+            return len(labels) >= folds and bool((np.bincount(labels) > 1).all())
+        numbers = np.unique(groups, return_inverse=True)[1].reshape(-1)
+        fold = grouped_folds(numbers, folds, self.config.data.split_seed, where="")
+        every = set(labels.tolist())
+        return all(set(labels[fold != k].tolist()) == every for k in range(folds))
 
     def calibrate(self, model: nn.Module, part: Part | None) -> list[str]:
         if part is None:

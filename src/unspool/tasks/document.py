@@ -28,6 +28,7 @@ from unspool.errors import ConfigError, Option
 from unspool.nn.models.ensemble import Ensemble, Kind, average
 from unspool.nn.models.linear import Constant, Linear, LinearFeatures, LinearText
 from unspool.tasks.answer import Answer
+from unspool.tasks.decision import FEWEST
 from unspool.tasks.embedding import (
     build_contextual,
     contextual_size,
@@ -89,6 +90,7 @@ class DocumentTask(Task):
     default_model = "bilstm"
     defaults: ClassVar[Mapping[str, Any]] = {"train.epochs": 0}
     transfer = Transfer(reads_contextual=True, fine_tunes=True)
+    least_rows = FEWEST
     constant: ClassVar[str]  # the name of the model whose answer is always the same
 
     @classmethod
@@ -258,9 +260,11 @@ class DocumentTask(Task):
         truth = self.truth(part)
         return self.figures(scores, truth if rows is None else truth[rows])
 
-    def fits_folds(self, parts: Mapping[str, Part], folds: int) -> bool:
+    def fits_folds(
+        self, parts: Mapping[str, Part], folds: int, groups: np.ndarray | None = None
+    ) -> bool:
         """Whether models of several folds of these rows give scores of the same meaning, so that
-        they have a mean."""
+        they have a mean. `groups`: names of those that stay together, of all rows."""
         return False
 
     def findings(self, model: nn.Module) -> list[str]:

@@ -28,7 +28,7 @@ EVERY_RUN = declare(
     " options heads feed_forward activation norm epsilon embedding_norm positions"
     " context self_attention attention_window attention_dropout",
     train="epochs least_steps stop_epoch max_steps batch batch_tokens optimizer lr momentum"
-    " beta2 weight_decay schedule warmup clip freeze layer_decay max_seconds patience"
+    " beta2 weight_decay schedule warmup clip freeze layer_decay max_seconds patience keep"
     " eval_steps log_steps checkpoint_seconds max_bad_steps precision device threads"
     " tensorboard seed",
 )

@@ -138,6 +138,7 @@ class Task(ABC):
     answer_view: type[AnswerView]  # how `look` shows the answer to one input
     input_view: type[InputView] | None = None  # and the input; None: as its kind does
     rows: ClassVar[RowInfo] = RowInfo()
+    least_rows: ClassVar[int] = 0  # of a validation part that may choose the epoch
     defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from the schema's
     settings: ClassVar[frozenset[str]] = frozenset()  # settings that only some tasks read
     unread: ClassVar[Mapping[str, frozenset[str]]] = {}  # without effect, by input or "any"

@@ -65,6 +65,9 @@ class Trainer:
         self.train: TrainConfig = task.config.train
         self.device = device_of(model)
         self.train_part, self.valid_part = parts["train"], parts.get("valid")
+        self.chooses = self.train.keep == "best"  # the weights, by the validation part
+        if self.chooses and self.valid_part is not None and task.least_rows:
+            self.chooses = len(self.valid_part) >= task.least_rows
         self.batches = task.batches(self.train_part, training=True)
         self.optimizer = build_optimizer(model, self.train)
         self.counters = Counters()
@@ -209,7 +212,7 @@ class Trainer:
             took = time.monotonic() - started
             self.validation_seconds = max(self.validation_seconds, took)
             rank = list(self.task.metric.rank(metrics))
-            better = counters.best is None or rank > counters.best
+            better = not self.chooses or counters.best is None or rank > counters.best
             counters.best = rank if better else counters.best
             counters.stale = 0 if better else counters.stale + 1
         if better:

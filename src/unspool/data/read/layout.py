@@ -147,7 +147,7 @@ def channels(
     if not table.header:
         return numbers
     requested = {*listed_names(data.target), *listed_names(data.known)}
-    names = {*ID_NAMES, *GROUP_NAMES} | ({plain(data.group)} if data.group is not None else set())
+    names = {*ID_NAMES, *GROUP_NAMES} | ({plain(data.group)} if data.grouped else set())
     dated = time is not None and time_format(time) is not None
     values = [
         column

@@ -148,7 +148,7 @@ class Forecast(Task):
         progress: Progress | None = None,
     ) -> Corpus:
         data = config.data
-        if data.folds or data.group is not None:
+        if data.folds or data.grouped:
             raise DataError(
                 "the parts of a forecast follow each other in time",
                 where=plans["train"].table.name,
