@@ -9,7 +9,7 @@ from typing import NamedTuple
 from unspool.config import Config
 from unspool.config.resolve import changed
 from unspool.data.corpus import Corpus
-from unspool.data.groups import Groups, find_groups, read_groups
+from unspool.data.groups import RowGroups, find_groups, read_groups
 from unspool.data.plan import Plan
 from unspool.errors import DataError, Option
 from unspool.tasks import TASKS
@@ -56,7 +56,7 @@ def with_groups(
     return Grouped(grouped, corpus)
 
 
-def shares(groups: Groups, plans: Mapping[str, Plan]) -> bool:
+def shares(groups: RowGroups, plans: Mapping[str, Plan]) -> bool:
     """Whether a test part has groups of the training part, or does not say, so that its scores are
     not those of new ones."""
     for name, plan in plans.items():

@@ -284,10 +284,11 @@ def shared_group_notes(corpus: Corpus, plans: Mapping[str, Plan], hold_out: Hold
     their score says little about new ones."""
     held_out = [name for name in corpus.parts if name not in plans]
     labelled = any(isinstance(each, Categorical) for each in corpus.fields.values())
-    many = sum(map(len, corpus.parts.values())) > NOTED
-    if hold_out.group != "auto" or not held_out or not labelled or many:
+    plan, rows = plans["train"], sum(map(len, corpus.parts.values()))
+    others = len(plan.table.columns) > len(plan.columns)
+    if not (hold_out.group == "auto" and held_out and labelled and others and rows <= NOTED):
         return []
-    groups = find_groups(plans["train"])
+    groups = find_groups(plan)
     if groups is None:
         return []
     option = Option(group=groups.column)

@@ -31,7 +31,7 @@ FEWEST_WORDS = 3  # that name groups, where nothing but parts of file names does
 CROSSED = 0.9  # of such words occur with several labels: others are kinds of a label
 
 
-class Groups(NamedTuple):
+class RowGroups(NamedTuple):
     """A column whose values are groups of rows.
 
     names   (N,) of the group of each row
@@ -54,7 +54,7 @@ class Groups(NamedTuple):
         return f"{self.column} ({', '.join(different[:3])}{', ...' * (len(different) > 3)})"
 
 
-def find_groups(plan: Plan) -> Groups | None:
+def find_groups(plan: Plan) -> RowGroups | None:
     """The groups that a column names; None where no column surely does.
 
     A group has two rows on average, and every label occurs in two groups, so that one of them can
@@ -66,7 +66,7 @@ def find_groups(plan: Plan) -> Groups | None:
         if column.number not in used and may_group(column, before):
             rows = read_with_labels(plan, column)
             if divides(rows, words=not names_source(column, before)):
-                return Groups(column.name, np.array([name for name, _ in rows]))
+                return RowGroups(column.name, np.array([name for name, _ in rows]))
         before = column
     return None
 
