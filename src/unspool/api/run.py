@@ -19,7 +19,7 @@ from unspool.data.part import Part
 from unspool.data.plan import Plan, split_plans
 from unspool.data.read.memory import columns_of, is_table, listed, source_of
 from unspool.data.store.columns import Progress
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError, DataError, choose
 from unspool.tasks import Answers, Report, Task
 from unspool.tasks.abilities import GeneratesText, GivesVectors, no_generation, no_vectors
 from unspool.tasks.document import looked_into
@@ -30,6 +30,7 @@ from unspool.training.folder import RunFolder, path_of
 from unspool.training.progress import default_note, read_log
 
 if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
+    from unspool.export.onnx import Exported
     from unspool.insight.gradients import GradientFlow
     from unspool.insight.linear import LinearExplanation
     from unspool.insight.saliency import Saliency
@@ -287,6 +288,16 @@ class Run:
                 got=type(options).__name__,
                 remedy="leave them out",
             )
+
+    def export(self, out: str | Path | None = None, *, to: str = "onnx") -> Exported:
+        """Write the model as files that other programs run: `to="onnx"`, a folder with a verified
+        graph and a program of numpy and onnxruntime that predicts with it. `out`: a new folder, by
+        default next to the run."""
+        from unspool.export.onnx import export_onnx
+
+        choose("format", to, ["onnx"])
+        folder = self.path.with_name(f"{self.path.name}-{to}") if out is None else Path(out)
+        return export_onnx(self.task, self.model, folder, source=self.path.name)
 
     @property
     def inside(self) -> Run:

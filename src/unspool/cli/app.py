@@ -17,6 +17,7 @@ from unspool.cli.compare import compare
 from unspool.cli.demo import demo
 from unspool.cli.embed import embed
 from unspool.cli.evaluate import evaluate
+from unspool.cli.export import export
 from unspool.cli.generate import generate
 from unspool.cli.look import look
 from unspool.cli.ngrams import ngrams
@@ -92,8 +93,8 @@ def unspool(
 
 
 for command in (
-    train, check, evaluate, predict, generate, summary, look, ngrams, compare, embed, topics,
-    settings, demo,
+    train, check, evaluate, predict, generate, summary, look, export, ngrams, compare, embed,
+    topics, settings, demo,
 ):  # fmt: skip
     app.command(cls=GroupedCommand)(with_plugins(command))
 app.add_typer(vectors_app, name="vectors")

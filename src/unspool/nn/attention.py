@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from unspool.errors import choose
 from unspool.nn import init
 from unspool.nn.masks import masked_softmax, zero_padding
-from unspool.nn.taps import Tap
+from unspool.nn.taps import Tap, overridable
 
 Score = Literal["dot", "scaled", "general", "concat"]
 SCORES: tuple[Score, ...] = ("dot", "scaled", "general", "concat")
@@ -91,6 +91,7 @@ class Memory(NamedTuple):
         return y.unflatten(1, (most, -1))[memory, rank]
 
 
+@overridable
 def check_keep(keep: Tensor | None, *shapes: tuple[int, ...]) -> None:
     """ValueError unless `keep` is boolean and of one of `shapes`."""
     if keep is None:

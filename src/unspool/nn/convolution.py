@@ -16,7 +16,7 @@ from unspool.nn.dropout import Dropout
 from unspool.nn.masks import check_lengths
 from unspool.nn.network import Network, NetworkOutput
 from unspool.nn.packing import Packing, put_rows, take_rows
-from unspool.nn.taps import Tap
+from unspool.nn.taps import Tap, overridable
 
 WIDTHS = (2, 3, 4)
 
@@ -72,6 +72,7 @@ class Convolution(nn.Module):
         self.gap = max(width // 2 for width in self.widths)
         self.features = Tap()
 
+    @overridable
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         batch, steps = x.shape[:2]
         lengths = check_lengths(lengths, x)

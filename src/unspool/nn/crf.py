@@ -24,6 +24,7 @@ from torch.nn import functional as F
 from unspool.native import chain as native_chain
 from unspool.native.chain import can_chain
 from unspool.nn.masks import at_last, keep_mask, true_rows, where_kept
+from unspool.nn.taps import overridable
 
 FORBIDDEN = -1e30  # a score below any sum of real ones, and far from the end of float32
 TINY = 1e-300
@@ -277,6 +278,7 @@ class CRF(TagOutput):
         x, chain = precise(x), self.chain()
         return LogPartition.apply(x, lengths, *chain) - score(x, tags, lengths, chain)
 
+    @overridable
     @torch.no_grad()
     def best(self, x: Tensor, lengths: Tensor) -> Tensor:
         run = native_chain.viterbi if can_chain(x) else viterbi

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from unspool.nn.attention import check_keep
 from unspool.nn.cache import Cache, GrowingCache, KeyValueCache, WindowCache
 from unspool.nn.masks import causal_mask, masked_softmax, visible
-from unspool.nn.taps import Tap, recording
+from unspool.nn.taps import Tap, overridable, recording
 
 EXPLICIT_BF16 = 256  # time steps up to which a bfloat16 matrix of weights is faster to go through
 
@@ -99,6 +99,7 @@ class HeadAttention(nn.Module, ABC):
             k, v = k.masked_fill(unseen, 0), v.masked_fill(unseen, 0)
         return self.attend(q, k, v, keep, causal=causal)
 
+    @overridable
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None = None, *, causal: bool = False
     ) -> Tensor:

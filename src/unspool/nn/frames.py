@@ -13,6 +13,7 @@ from unspool.nn.dropout import Dropout
 from unspool.nn.images import Augmentation, ConvolutionalInput, Patches, augmented
 from unspool.nn.inputs import Augment, InputLayer, VectorInput
 from unspool.nn.packing import Packing
+from unspool.nn.taps import overridable
 
 CHUNK_PIXELS = 1 << 21  # pixels of frames that are read at once where nothing is learnt
 
@@ -88,6 +89,7 @@ class FrameInput(InputLayer):
         y, x = (torch.linspace(-1, 1, side) if side > 1 else torch.zeros(1) for side in grid)
         self.register_buffer("position", torch.cartesian_prod(y, x), persistent=False)  # (G, 2)
 
+    @overridable
     def forward(self, values: Tensor, lengths: Tensor | None = None) -> Tensor:
         B, T, _ = values.shape
         if self.augment is not None:

@@ -30,7 +30,7 @@ class Patches(NamedTuple):
     def images(self, x: Tensor) -> Tensor:
         """(B, T, ph·pw·C) -> (B, C, H, W)"""
         rows = self.image_height // self.height
-        x = x.reshape(len(x), rows, -1, self.height, self.width, self.colours)
+        x = x.reshape(x.shape[0], rows, -1, self.height, self.width, self.colours)
         return x.permute(0, 5, 1, 3, 2, 4).flatten(4).flatten(2, 3)
 
     def sequences(self, images: Tensor) -> Tensor:

@@ -104,7 +104,8 @@ class ClassToken(nn.Module):
         nn.init.normal_(self.vector, std=std)
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([self.vector.to(x.dtype).expand(len(x), 1, -1), x], 1)  # (B, 1 + T, E)
+        first = torch.zeros_like(x[:, :1]) + self.vector.to(x.dtype)  # (B, 1, E)
+        return torch.cat([first, x], 1)  # (B, 1 + T, E)
 
     def describe(self) -> str:
         return "cls vector before the text"

@@ -15,7 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from unspool.nn.taps import overridable
 
+
+@overridable
 def check_lengths(lengths: Tensor | Sequence[int] | None, x: Tensor) -> Tensor | None:
     """None where all T steps of every sequence are real, otherwise the lengths, checked."""
     if lengths is not None and not isinstance(lengths, Tensor):
@@ -33,17 +36,20 @@ def check_lengths(lengths: Tensor | Sequence[int] | None, x: Tensor) -> Tensor |
     return None if low == steps else lengths.cpu()
 
 
+@overridable
 def keep_mask(lengths: Tensor, steps: int, *, device: torch.device | None = None) -> Tensor:
     """(B,) lengths -> (B, T), True where t < length; on a device, or where the lengths are."""
     keep = torch.arange(steps, device=lengths.device) < lengths[:, None]
     return keep if device is None else keep.to(device)
 
 
+@overridable
 def causal_mask(steps: int, *, device: torch.device | None = None) -> Tensor:
     """(T, T), True where the column's time is not after the row's."""
     return torch.ones(steps, steps, dtype=torch.bool, device=device).tril()
 
 
+@overridable
 def visible(
     q: Tensor, k: Tensor, keep: Tensor | None, *, causal: bool, window: int | None = None
 ) -> Tensor | None:
@@ -61,6 +67,7 @@ def visible(
     return near[None, None] if mask is None else mask & near
 
 
+@overridable
 def at_last(x: Tensor, lengths: Tensor) -> Tensor:
     """x (B, T, ...) at the last real step of each sequence, (B, ...)."""
     return x[torch.arange(len(x), device=x.device), (lengths - 1).to(x.device)]
@@ -89,6 +96,7 @@ def masked_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
     return weights.masked_fill(~keep, 0)
 
 
+@overridable
 def reverse(x: Tensor, lengths: Tensor | None) -> Tensor:
     """x (B, T, ...) with each sequence read last to first within its length; padding stays."""
     if lengths is None:

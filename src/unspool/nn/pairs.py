@@ -17,7 +17,7 @@ from unspool.nn import init
 from unspool.nn.dropout import Dropout
 from unspool.nn.masks import keep_mask, masked_softmax, zero_padding
 from unspool.nn.network import Network
-from unspool.nn.taps import Tap
+from unspool.nn.taps import Tap, overridable
 
 
 class Side(NamedTuple):
@@ -32,6 +32,7 @@ def is_second(firsts: Tensor, steps: int, device: torch.device) -> Tensor:
     return ~keep_mask(firsts, steps, device=device)
 
 
+@overridable
 def take_apart(x: Tensor, lengths: Tensor | None, firsts: Tensor) -> tuple[Side, Side]:
     """x (B, T, ...) -> both texts, each padded to its longest."""
     steps = x.shape[1]
@@ -43,6 +44,7 @@ def take_apart(x: Tensor, lengths: Tensor | None, firsts: Tensor) -> tuple[Side,
     return Side(first, firsts), Side(x[rows, index], second)
 
 
+@overridable
 def put_together(first: Tensor, second: Tensor, firsts: Tensor, steps: int) -> Tensor:
     """Inverse of `take_apart`: (B, S, D) each -> (B, T, D); padding holds arbitrary values."""
     t = torch.arange(steps)
@@ -122,6 +124,7 @@ class Between(nn.Module, ABC):
         return m
 
 
+@overridable
 def read_apart(network: Network, x: Tensor, lengths: Tensor | None, firsts: Tensor) -> Tensor:
     """Run a network on each text by itself, and join the outputs again: (B, T, D)."""
     first, second = (

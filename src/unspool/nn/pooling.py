@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from unspool.nn import init
-from unspool.nn.masks import keep_mask, masked_softmax, zero_padding
-from unspool.nn.taps import Tap
+from unspool.nn.masks import at_last, keep_mask, masked_softmax, zero_padding
+from unspool.nn.taps import Tap, overridable
 
 
 class Pooled(NamedTuple):
@@ -64,8 +64,7 @@ class LastPooling(Pooling):
 
     def pool(self, outputs: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         outputs = zero_padding(outputs, keep)
-        rows = torch.arange(len(lengths), device=outputs.device)
-        last = outputs[rows, (lengths - 1).clamp(min=0)]
+        last = at_last(outputs, lengths.clamp(min=1))
         if not self.bidirectional:
             return last
         half = self.size // 2
@@ -177,6 +176,7 @@ class PositionPooling(Pooling):
         total = total + (outputs * self.weights(steps, outputs)).sum(1, dtype=torch.float64)
         return Pooled(total.to(outputs.dtype), (total, steps + outputs.shape[1]))
 
+    @overridable
     def weights(self, first: int, outputs: Tensor) -> Tensor:
         steps = torch.arange(first, first + outputs.shape[1], device=outputs.device)
         return self.f[steps.clamp(max=self.POSITIONS - 1)].to(outputs.dtype)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.errors import choose
+from unspool.nn.taps import overridable
 
 Positions = Literal["sinusoidal", "learned", "rotary", "none"]
 POSITIONS: tuple[Positions, ...] = ("sinusoidal", "learned", "rotary", "none")
@@ -20,6 +21,7 @@ POSITIONS: tuple[Positions, ...] = ("sinusoidal", "learned", "rotary", "none")
 BASE = 10000.0
 
 
+@overridable
 def angles(steps: int, width: int, *, offset: int = 0, like: Tensor) -> Tensor:
     """pos / 10000^(2i / d) for each position and i = 0, ..., ⌈d/2⌉ - 1: (T, ⌈d/2⌉) in float64.
 
@@ -72,6 +74,7 @@ class Learned(nn.Module):
         self.P = nn.Parameter(torch.empty(length, width))
         nn.init.normal_(self.P, std=std)
 
+    @overridable
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:
         end = offset + x.shape[1]
         if end > self.length:

@@ -20,6 +20,7 @@ from unspool.nn.masks import check_lengths
 from unspool.nn.network import Network, NetworkOutput, RecurrentState
 from unspool.nn.packing import PackedBatch
 from unspool.nn.recurrent_paths import Fast, run_layer, run_single_step, steppers_for
+from unspool.nn.taps import overridable
 
 
 class Layer(nn.Module):
@@ -84,6 +85,7 @@ class Recurrent(Network):
         like = next(self._cells[0][0].parameters()) if like is None else like
         return tuple(tuple(cell.start(batch, like) for cell in layer) for layer in self.cells())
 
+    @overridable
     def forward(
         self,
         x: Tensor,

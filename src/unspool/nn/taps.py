@@ -9,19 +9,25 @@ In: a model whose modules pass values through `Tap`s. Out: a `Trace` of what pas
 A tap is the identity. Off, it costs one comparison; nothing is kept on a module. What is recorded
 belongs to the thread (more exactly, to the `contextvars` context) that opened the block: another
 one that runs the same model neither adds to the trace nor leaves its fast paths.
+
+Functions that are `overridable` can be replaced for values that are not tensors, as an export does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
+from functools import wraps
 from threading import Lock
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import handle_torch_function, has_torch_function
 
+F = TypeVar("F", bound=Callable[..., Any])
 Passed = list[Tensor | tuple[Tensor, ...]]
 
 _open = 0  # blocks of `record`, in all threads: without one no module needs to be searched
@@ -159,3 +165,16 @@ def over_time(module: nn.Module, *, reverse: bool = False) -> Iterator[None]:
             steps = tuple(v for v in passed if isinstance(v, Tensor))
             if steps:
                 outer[tap].append(steps[::-1] if reverse else steps)
+
+
+def overridable(function: F) -> F:
+    """The function, unless a positional argument has a `__torch_function__`, which then takes over
+    as it does for functions of torch (`torch.overrides`)."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if has_torch_function(args):
+            return handle_torch_function(call, args, *args, **kwargs)
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]

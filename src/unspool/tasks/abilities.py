@@ -137,6 +137,23 @@ class WritesTokens(Protocol):
 
 
 @runtime_checkable
+class Exports(Protocol):
+    """Its models can be written as graphs that other programs run (`unspool export`)."""
+
+    def export_outputs(self, model: nn.Module, inputs: tuple[Any, ...]) -> dict[str, Any]:
+        """The parts of an answer by name, computed with functions of torch alone.
+
+        inputs   those of a batch of what is read: tensors, or symbols that stand for them
+        """
+
+    def export_answer(self) -> dict[str, Any]:
+        """What a program makes of these outputs: `kind`, with names of labels or numbers."""
+
+    def export_row(self, item: Any, outputs: Mapping[str, Any]) -> Answer:
+        """The answer to one item, whose outputs have no axis for a batch."""
+
+
+@runtime_checkable
 class Continues(Protocol):
     """`predict` continues its items; `prompt`: whether these are a "text" or a "file"."""
 

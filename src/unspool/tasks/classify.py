@@ -208,6 +208,16 @@ class Classify(DocumentTask):
                     self.decision.answered(self.input_field.form.shown(item), row), part, i
                 )
 
+    def export_outputs(self, model: nn.Module, inputs: tuple[Any, ...]) -> dict[str, Any]:
+        return self.decision.export_outputs(self.export_scores(model, inputs))
+
+    def export_answer(self) -> dict[str, Any]:
+        return self.decision.export_answer()
+
+    def export_row(self, item: Any, outputs: Mapping[str, Any]) -> Answer:
+        shown = self.input_field.form.shown(item)
+        return self.decision.answered(shown, outputs["probabilities"])
+
     def answered(self, shown: str, scores: np.ndarray) -> Answer:
         return self.decision.answered(shown, self.decision.probabilities(scores)[0])
 

@@ -82,6 +82,13 @@ class Decision(ABC):
         return self.normalised(scores / self.temperature)
 
     @abstractmethod
+    def export_outputs(self, scores: Tensor) -> dict[str, Tensor]:
+        """`probabilities` by functions of torch, for a graph: (N, C) float64 -> float32"""
+
+    @abstractmethod
+    def export_answer(self) -> dict[str, Any]: ...
+
+    @abstractmethod
     def quality(self, p: np.ndarray, truth: np.ndarray) -> Quality: ...
 
     def calibration(self, scores: np.ndarray, truth: np.ndarray) -> CalibrationReport:

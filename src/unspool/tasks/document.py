@@ -358,6 +358,16 @@ class DocumentTask(Task):
     def answered(self, shown: str, scores: np.ndarray) -> Answer:
         """The answer to one document of these scores (1, C)."""
 
+    def export_scores(self, model: nn.Module, inputs: tuple[Any, ...]) -> Any:
+        """(B, C) float64 of the inputs of a batch"""
+        if self.config.data.window:
+            raise ConfigError(
+                "a model that reads windows of long series cannot be exported",
+                got=f"window={self.config.data.window}",
+                remedy="train with window=0, or max_length= for the beginning of each series",
+            )
+        return model(*inputs).double()
+
     def scores(self, model: nn.Module, part: Part, size: int) -> np.ndarray:
         """(N, size) what the model gives for each row of the part, in their order."""
         windows = windows_of(part, self.input, self.config.data)

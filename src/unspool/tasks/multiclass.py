@@ -181,6 +181,12 @@ class OneLabel(Decision):
     def normalised(self, scores: np.ndarray) -> np.ndarray:
         return torch.from_numpy(scores).softmax(1).numpy()
 
+    def export_outputs(self, scores: Tensor) -> dict[str, Tensor]:
+        return {"probabilities": (scores / self.temperature).softmax(-1).float()}
+
+    def export_answer(self) -> dict[str, Any]:
+        return {"kind": "label", "labels": list(self.field.typed)}
+
     def quality(self, p: np.ndarray, truth: np.ndarray) -> Quality:
         return quality_of_one(p, truth)
 

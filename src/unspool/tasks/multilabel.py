@@ -218,6 +218,13 @@ class SeveralLabels(Decision):
     def normalised(self, scores: np.ndarray) -> np.ndarray:
         return torch.from_numpy(scores).sigmoid().numpy()
 
+    def export_outputs(self, scores: Tensor) -> dict[str, Tensor]:
+        return {"probabilities": (scores / self.temperature).sigmoid().float()}
+
+    def export_answer(self) -> dict[str, Any]:
+        thresholds = self.thresholds.tolist()
+        return {"kind": "labels", "labels": list(self.labels), "thresholds": thresholds}
+
     def quality(self, p: np.ndarray, truth: np.ndarray) -> Quality:
         return quality_of_several(p, truth)
 

@@ -7,11 +7,12 @@ deviations of the training part from its mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from torch import nn
 from torch.nn import functional as F
 
@@ -297,6 +298,17 @@ class Regress(DocumentTask):
                 shown = self.input_field.form.shown(item)
                 answer = Estimate(shown, dict(zip(self.number.names, row.tolist())))
                 yield self.with_cut(answer, part, i)
+
+    def export_outputs(self, model: nn.Module, inputs: tuple[Any, ...]) -> dict[str, Any]:
+        scale, shift = (torch.from_numpy(x) for x in (self.number.std, self.number.mean))
+        return {"numbers": (self.export_scores(model, inputs) * scale + shift).float()}
+
+    def export_answer(self) -> dict[str, Any]:
+        return {"kind": "numbers", "names": list(self.number.names)}
+
+    def export_row(self, item: Any, outputs: Mapping[str, Any]) -> Estimate:
+        named = dict(zip(self.number.names, outputs["numbers"].tolist()))
+        return Estimate(self.input_field.form.shown(item), named)
 
     def answered(self, shown: str, scores: np.ndarray) -> Estimate:
         numbers = self.number.restore(scores)[0].tolist()

@@ -245,6 +245,25 @@ class NgramField(TokenField):
         pieces = [*first, *(mark + piece for second in rest for piece in second)]
         return pieces[: self.max_length or None]
 
+    def portable_item(self, steps: int, rng: np.random.Generator) -> Any:
+        pieces = self.random_pieces(steps + 1, rng)
+        if not self.form.sides:
+            return self.joined(pieces[1:])
+        return [self.joined(pieces[:1]), self.joined(pieces[1:])]
+
+    def portable(self) -> dict[str, Any]:
+        return {
+            "kind": "ngrams",
+            "tokenizer": self.fitted.to_json(),
+            "pair": bool(self.form.sides),
+            "second": SECOND if self.separator else "",
+            "room": self.max_length or None,
+            "separator": self.separator,
+            "tokens": self.words.vocab,
+            "ngrams": self._ngrams(),
+            "spelling": self.spelling.ngrams,
+        }
+
     def check(self, values: Bags, where: Where) -> list[str]:
         return []
 

@@ -6,7 +6,7 @@ the features: statistics of channels, or those of `MiniRocket`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -129,6 +129,17 @@ class FeatureField(RecordingField):
     def names_of(self, inputs: tuple[Tensor, ...]) -> list[str]:
         """Name the features of a batch of one series."""
         return self.names
+
+    def portable(self) -> dict[str, Any]:
+        """A graph reads the features, which this package computes."""
+        return {"kind": "features", "names": self.names}
+
+    def portable_item(self, steps: int, rng: np.random.Generator) -> np.ndarray:
+        return rng.normal(size=len(self))
+
+    def portable_batch(self, items: Sequence[Any]) -> FeatureBatch:
+        x = torch.from_numpy(np.stack(items))
+        return FeatureBatch(x, torch.full((len(x),), x.shape[1]))
 
     def as_read(self, recording: Any) -> Any:
         return self.vectors.as_read(recording)

@@ -86,6 +86,21 @@ class Streamed(Protocol):
 
 
 @runtime_checkable
+class Portable(Protocol):
+    """A field whose batches a program can make that does not have this package."""
+
+    def portable(self) -> dict[str, Any]:
+        """The `kind` of input, with what is needed to make a batch of it, for JSON; raises a
+        ConfigError with the reason where that cannot be told."""
+
+    def portable_item(self, steps: int, rng: np.random.Generator) -> Any:
+        """A random value of about so many steps, as such a program is given one."""
+
+    def portable_batch(self, items: Sequence[Any]) -> Any:
+        """The batch that a model reads of such values."""
+
+
+@runtime_checkable
 class Examined(Protocol):
     """A field whose values `check` measures and compares."""
 

@@ -98,6 +98,16 @@ class JoinedField(Field):
     def vocabulary(self) -> int:
         return max(member.vocabulary for member in self.members)
 
+    def portable_item(self, steps: int, rng: np.random.Generator) -> Any:
+        return self.members[0].portable_item(steps, rng)
+
+    def portable_batch(self, items: Sequence[Any]) -> JoinedBatch:
+        batches = tuple(member.portable_batch(items) for member in self.members)
+        return JoinedBatch(batches, batches[0].lengths)
+
+    def portable(self) -> dict[str, Any]:
+        return {"kind": "joined", "members": [member.portable() for member in self.members]}
+
     def look(self, column: Column) -> None:
         for member in self.members:
             member.look(column)

@@ -325,5 +325,13 @@ class PairField(TokenField):
         firsts = torch.from_numpy(values.firsts[rows].astype(np.int64))
         return PairBatch(*padded(values, rows), firsts)
 
+    def portable_item(self, steps: int, rng: np.random.Generator) -> Any:
+        pieces, cut = self.random_pieces(steps + 1, rng), -(-steps // 2)
+        return [self.joined(pieces[:cut]), self.joined(pieces[cut:])]
+
+    def portable(self) -> dict[str, Any]:
+        frame = [list(ids) for ids in self.pair_frame]
+        return {**super().portable(), "kind": "pair", "frame": frame, "fill": self._options["fill"]}
+
     def labels(self, text: Any) -> list[str]:
         return self.fitted.shown(self.encode([text])[0].tolist())

@@ -35,7 +35,7 @@ from unspool.data.fields.vocabulary import UNITS, fit_tokenizer, made_of_words
 from unspool.data.read import Column
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged, TokenColumn
-from unspool.errors import Setting
+from unspool.errors import ConfigError, Setting
 from unspool.io.files import write_json
 from unspool.text.open_vocabulary import TokenRules
 from unspool.text.tokenizers import CharTokenizer, Frame, SubwordTokenizer, Tokenizer
@@ -295,6 +295,34 @@ class TokenField(Field):
             np.add.at(counts, ids, 1)
             home[ids] = row
         return {str(values.types[i]): int(home[i]) for i in np.flatnonzero(counts == 1).tolist()}
+
+    def portable(self) -> dict[str, Any]:
+        if self.spelled:
+            raise ConfigError(
+                "contextual vectors cannot be exported",
+                remedy="train without `embedding.contextual`",
+            )
+        return {
+            "kind": "text",
+            "tokenizer": self.fitted.to_json(),
+            "frame": [list(ids) for ids in self.frame],
+            "room": self.room,
+        }
+
+    def portable_item(self, steps: int, rng: np.random.Generator) -> Any:
+        """Known tokens, and some that are not."""
+        return self.joined(self.random_pieces(steps, rng))
+
+    def portable_batch(self, items: Sequence[Any]) -> Any:
+        return self.collate(self.encode(items), np.arange(len(items)))
+
+    def joined(self, pieces: Sequence[str]) -> str:
+        return (" " if self.fitted.kind == "word" else "").join(pieces)
+
+    def random_pieces(self, count: int, rng: np.random.Generator) -> list[str]:
+        tokens = self.fitted.vocab.tokens
+        pieces = [str(tokens[i]) for i in rng.integers(0, len(tokens), count)]
+        return [piece if piece.strip() and rng.random() < 0.9 else "qzx" for piece in pieces]
 
     def examiner(self, values: Any) -> TextExaminer | None:
         return self.form.examiner(values, words=self.fitted.kind != "char", unit=self.unit)

@@ -25,12 +25,12 @@ from unspool.data.fields.series_values import (
     moments_of_row,
     resample,
 )
-from unspool.data.fields.source import VectorSource, refuse_times
+from unspool.data.fields.source import SeriesSource, VectorSource, refuse_times
 from unspool.data.read import Column
 from unspool.data.read.recording import Recording
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
-from unspool.errors import DataError, Option, Setting
+from unspool.errors import ConfigError, DataError, Option, Setting
 from unspool.io.files import stored_state, write_json
 
 FILE = "series.json"
@@ -308,6 +308,43 @@ class VectorField(RecordingField):
         for i, row in enumerate(rows):
             x[i, : lengths[i]] = self.vectors(values, int(row))
         return SeriesBatch(torch.from_numpy(x), torch.from_numpy(lengths))
+
+    def portable(self) -> dict[str, Any]:
+        """Numbers are scaled outside of a graph; of sound, pixels and the like it reads vectors as
+        `vectors` gives them."""
+        if not isinstance(self.source, SeriesSource):
+            return {"kind": "vectors", "unit": self.unit, "size": self.size}
+        if self.scaler.mode not in ("channel", "none") or self.irregular != "ignore":
+            raise ConfigError(
+                "series that are scaled by themselves, or of irregular steps, cannot be exported",
+                got=f"scaling={self.scaler.mode}, irregular={self.irregular}",
+                remedy="train with scaling=channel and irregular=ignore",
+            )
+        mean, std = (moment.tolist() for moment in self.scaler.moments)
+        return {
+            "kind": "series",
+            "channels": list(self.channels),
+            "mean": mean,
+            "std": std,
+            "gappy": self.gappy,
+            "room": self.max_length or None,
+        }
+
+    def portable_item(self, steps: int, rng: np.random.Generator) -> np.ndarray:
+        size = self.size
+        if isinstance(self.source, SeriesSource):
+            size = len(self.channels)
+        else:
+            steps = self.source.example_steps(steps)
+        return rng.normal(size=(steps, size)).astype(np.float32)
+
+    def portable_batch(self, items: Sequence[Any]) -> SeriesBatch:
+        if isinstance(self.source, SeriesSource):
+            return self.collate(self.encode(items), np.arange(len(items)))
+        x = np.zeros((len(items), max(map(len, items)), self.size), dtype=np.float32)
+        for row, item in zip(x, items):
+            row[: len(item)] = item
+        return SeriesBatch(torch.from_numpy(x), torch.tensor([len(item) for item in items]))
 
     def example(self, steps: int) -> tuple[Tensor, ...]:
         steps = self.source.example_steps(steps)

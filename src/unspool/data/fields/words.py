@@ -197,6 +197,18 @@ class WordsField(TokenField):
     def advise(self, values: Any, unknown: float) -> Iterator[tuple[Setting | None, str]]:
         return iter(())
 
+    def portable_item(self, steps: int, rng: np.random.Generator) -> list[str]:
+        return self.random_pieces(steps, rng)
+
+    def portable(self) -> dict[str, Any]:
+        spelling = None if self.spelling is None else self.spelling.to_json()
+        return {
+            **super().portable(),
+            "kind": "words",
+            "spelling": spelling,
+            "longest": LONGEST_WORD,
+        }
+
     def labels(self, words: Sequence[str]) -> list[str]:
         return list(words)
 

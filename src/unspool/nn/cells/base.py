@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,24 @@ from unspool.native import recurrence
 from unspool.native.recurrence import KernelWeights, Stepper
 from unspool.nn.network import State
 from unspool.nn.taps import recording
+
+
+class OnnxForm(NamedTuple):
+    """One direction of an ONNX operator, `RNN`, `LSTM` or `GRU`, with its gates in ONNX's order.
+
+    W            (G·H, I)
+    R            (G·H, H)
+    B            (2·G·H,): the biases of the input, then those of the state
+    attributes   of the node; a list has what each direction needs
+    P            (3·H,) peepholes
+    """
+
+    operator: str
+    W: Tensor
+    R: Tensor
+    B: Tensor
+    attributes: dict[str, Any]
+    P: Tensor | None = None
 
 
 class Cell(nn.Module, ABC):
@@ -83,6 +101,10 @@ class Cell(nn.Module, ABC):
 
     def native(self) -> KernelWeights | None:
         """Its weights as a native kernel takes them, None where there is no kernel for it."""
+        return None
+
+    def onnx(self) -> OnnxForm | None:
+        """Its weights as an operator of ONNX takes them; None: an export loops over `step`."""
         return None
 
     def native_unsupported_reason(self, x: Tensor) -> str | None:
@@ -157,6 +179,18 @@ def steady_stepper(cell: Cell) -> Stepper | None:
         if stepper is not None:
             return stepper
     return None
+
+
+def gates(p: Tensor, order: str, blocks: str) -> Tensor:
+    """The blocks of `p`, named by the letters of `blocks`, in another order; a capital letter
+    negates its block."""
+    named = dict(zip(blocks, p.detach().chunk(len(blocks))))
+    return torch.cat([-named[g.lower()] if g.isupper() else named[g] for g in order])
+
+
+def input_bias(b: Tensor, *, state: Tensor | None = None) -> Tensor:
+    """ONNX's B: a bias of the input, and none of the state unless one is given."""
+    return torch.cat([b.detach(), torch.zeros_like(b) if state is None else state])
 
 
 def affine(x: Tensor, W: Tensor, b: Tensor) -> Tensor:

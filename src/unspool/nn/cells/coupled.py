@@ -10,9 +10,12 @@ from unspool.nn import init
 from unspool.nn.cells.base import (
     Cell,
     KernelWeights,
+    OnnxForm,
     State,
     affine,
     fused_unsupported_reason,
+    gates,
+    input_bias,
     weights,
 )
 from unspool.nn.fused import fused_sequence
@@ -59,6 +62,12 @@ class Coupled(Cell):
 
     def native(self) -> KernelWeights:
         return KernelWeights("coupled", self.W, self.b, self.U)
+
+    def onnx(self) -> OnnxForm:
+        """onnxruntime couples as f = 1 - i: its i has the weights of our f, negated. Its own block
+        for f does not matter, and gets those of g."""
+        W, U, b = (gates(p, "Fogg", "fgo") for p in (self.W, self.U, self.b))
+        return OnnxForm("LSTM", W, U, input_bias(b), {"input_forget": 1})
 
     def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         return fused_unsupported_reason(x)

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor
 from torch.nn import functional as F
 
 from unspool.errors import choose
 from unspool.nn import init
-from unspool.nn.activations import ACTIVATIONS
+from unspool.nn.activations import ACTIVATIONS, LEAKY_SLOPE
 from unspool.nn.cells.base import (
     Cell,
     KernelWeights,
+    OnnxForm,
     State,
     affine,
     fused_unsupported_reason,
+    input_bias,
     weights,
 )
 from unspool.nn.fused import Kernel, fused_sequence
 from unspool.nn.taps import Tap
 
 FUSED: dict[str, Kernel] = {"tanh": "rnn_tanh", "relu": "rnn_relu"}
+ONNX: dict[str, dict[str, Any]] = {
+    "tanh": {"activations": ["Tanh"]},
+    "sigmoid": {"activations": ["Sigmoid"]},
+    "relu": {"activations": ["Relu"]},
+    "leaky_relu": {"activations": ["LeakyRelu"], "activation_alpha": [LEAKY_SLOPE]},
+    "elu": {"activations": ["Elu"], "activation_alpha": [1.0]},
+}
 
 
 class Elman(Cell):
@@ -55,6 +66,12 @@ class Elman(Cell):
 
     def native(self) -> KernelWeights:
         return KernelWeights(f"elman_{self.activation}", self.W, self.b, self.U)
+
+    def onnx(self) -> OnnxForm | None:
+        form = ONNX.get(self.activation)
+        if form is None:
+            return None
+        return OnnxForm("RNN", self.W, self.U, input_bias(self.b), form)
 
     def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         if self.activation not in FUSED:

@@ -11,9 +11,12 @@ from unspool.nn import init
 from unspool.nn.cells.base import (
     Cell,
     KernelWeights,
+    OnnxForm,
     State,
     affine,
     fused_unsupported_reason,
+    gates,
+    input_bias,
     weights,
 )
 from unspool.nn.fused import fused_sequence
@@ -78,6 +81,13 @@ class GRU(Cell):
     def native(self) -> KernelWeights:
         new = self.update == "take"
         return KernelWeights(f"gru_{self.reset}", self.W, self.b, self.U, self.b_hn, new)
+
+    def onnx(self) -> OnnxForm:
+        order = "zrn" if self.update == "keep" else "Zrn"
+        W, U, b = (gates(p, order, "rzn") for p in (self.W, self.U, self.b))
+        state = None if self.b_hn is None else F.pad(self.b_hn.detach(), (2 * self.hidden, 0))
+        form = {"linear_before_reset": int(self.reset == "after")}
+        return OnnxForm("GRU", W, U, input_bias(b, state=state), form)
 
     def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         if self.reset == "before":

@@ -9,9 +9,11 @@ from torch.nn import functional as F
 from unspool.nn.cells.base import (
     Cell,
     KernelWeights,
+    OnnxForm,
     State,
     affine,
     fused_unsupported_reason,
+    input_bias,
     weights,
 )
 from unspool.nn.fused import fused_sequence
@@ -50,6 +52,10 @@ class IRNN(Cell):
 
     def native(self) -> KernelWeights:
         return KernelWeights("elman_relu", self.W, self.b, self.U)
+
+    def onnx(self) -> OnnxForm:
+        form = {"activations": ["Relu"]}
+        return OnnxForm("RNN", self.W, self.U, input_bias(self.b), form)
 
     def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         return fused_unsupported_reason(x)

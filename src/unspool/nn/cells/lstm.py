@@ -10,9 +10,12 @@ from unspool.nn import init
 from unspool.nn.cells.base import (
     Cell,
     KernelWeights,
+    OnnxForm,
     State,
     affine,
     fused_unsupported_reason,
+    gates,
+    input_bias,
     weights,
 )
 from unspool.nn.fused import fused_sequence
@@ -61,6 +64,10 @@ class LSTM(Cell):
 
     def native(self) -> KernelWeights:
         return KernelWeights("lstm", self.W, self.b, self.U)
+
+    def onnx(self) -> OnnxForm:
+        W, U, b = (gates(p, "iofg", "ifgo") for p in (self.W, self.U, self.b))
+        return OnnxForm("LSTM", W, U, input_bias(b), {})
 
     def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         return fused_unsupported_reason(x)

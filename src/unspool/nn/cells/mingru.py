@@ -6,7 +6,16 @@ import torch
 from torch import Tensor, nn
 
 from unspool.nn import init
-from unspool.nn.cells.base import Cell, KernelWeights, State, affine, weights
+from unspool.nn.cells.base import (
+    Cell,
+    KernelWeights,
+    OnnxForm,
+    State,
+    affine,
+    gates,
+    input_bias,
+    weights,
+)
 from unspool.nn.masks import keep_mask
 from unspool.nn.scan import linear_scan
 from unspool.nn.taps import Tap
@@ -48,6 +57,16 @@ class MinGRU(Cell):
 
     def native(self) -> KernelWeights:
         return KernelWeights("mingru", self.W, self.b)
+
+    def onnx(self) -> OnnxForm:
+        """A GRU without recurrent weights, whose z is 1 - z and whose reset gate has no effect."""
+        W, b = (gates(torch.cat([p, torch.zeros_like(p)]), "Z.g", "zg.-") for p in (self.W, self.b))
+        form = {
+            "activations": ["Sigmoid", "Affine"],
+            "activation_alpha": [1.0],
+            "activation_beta": [0.0],
+        }
+        return OnnxForm("GRU", W, W.new_zeros(3 * self.hidden, self.hidden), input_bias(b), form)
 
     def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         return None

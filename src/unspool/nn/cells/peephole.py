@@ -8,7 +8,16 @@ from torch.nn import functional as F
 
 from unspool.errors import ConfigError, choose
 from unspool.nn import init
-from unspool.nn.cells.base import Cell, KernelWeights, State, affine, weights
+from unspool.nn.cells.base import (
+    Cell,
+    KernelWeights,
+    OnnxForm,
+    State,
+    affine,
+    gates,
+    input_bias,
+    weights,
+)
 from unspool.nn.taps import Tap
 
 
@@ -88,6 +97,14 @@ class Peephole(Cell):
         P = [self.b.new_zeros(shape) if p is None else p for p in self._peepholes()]
         kind = "peephole_full" if full else "peephole"
         return KernelWeights(kind, self.W, self.b, self.U, torch.cat(P))
+
+    def onnx(self) -> OnnxForm | None:
+        if self.matrix == "full":
+            return None
+        W, U, b = (gates(p, "iofg", "ifgo") for p in (self.W, self.U, self.b))
+        zero = self.b.new_zeros(self.hidden)
+        P = [zero if p is None else p.detach() for p in (self.P_i, self.P_o, self.P_f)]
+        return OnnxForm("LSTM", W, U, input_bias(b), {}, torch.cat(P))
 
     def _peepholes(self) -> tuple[Tensor | None, ...]:
         return self.P_i, self.P_f, self.P_o

@@ -72,9 +72,10 @@ class LinearText(Linear):
 
     def forward(self, ids: Tensor, counts: Tensor) -> Tensor:
         """ids (B, T) of n-grams that occur counts (B, T) times, 0 for padding -> scores (B, C)"""
-        x = self.weigh(ids, counts)[..., None] * self.W[ids] if len(self.W) else None
-        y = self.b.expand(len(ids), -1)
-        return self.paired(y if x is None else y + self.contributions(x).sum(1))
+        if not len(self.W):
+            return self.paired(self.b.expand(len(ids), -1))
+        x = self.weigh(ids, counts)[..., None] * self.W[ids]
+        return self.paired(self.b + self.contributions(x).sum(1))
 
     def weigh(self, ids: Tensor, counts: Tensor) -> Tensor:
         """(B, T) the normalised weight of each n-gram in its text"""
@@ -100,7 +101,7 @@ class Constant(nn.Module):
         self.scores = Tap()
 
     def forward(self, ids: Tensor, counts: Tensor) -> Tensor:
-        return self.scores(self.b.expand(len(ids), -1))
+        return self.scores(torch.zeros_like(ids[:, :1], dtype=self.b.dtype) + self.b)
 
     def describe(self) -> str:
         return "constant"

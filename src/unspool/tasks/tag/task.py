@@ -321,6 +321,29 @@ class Tag(Task):
                 tags = next(tagged) if words else None
                 yield tagged_text(text, words, tags, self.labels, self.marks)
 
+    def export_outputs(self, model: nn.Module, inputs: tuple[Any, ...]) -> dict[str, Any]:
+        assert isinstance(model, Tagger)
+        if self.config.data.window:
+            raise ConfigError(
+                "a model that reads windows of long series cannot be exported",
+                got=f"window={self.config.data.window}",
+                remedy="train with window=0",
+            )
+        return {"tags": model.output.best(model(*inputs), inputs[1])}
+
+    def export_answer(self) -> dict[str, Any]:
+        return {"kind": "tags", "labels": list(self.labels)}
+
+    def export_row(self, item: Any, outputs: Mapping[str, Any]) -> Answer:
+        tags = outputs["tags"]
+        certain = SpanScores(*(torch.zeros(len(tags)) for _ in range(3)))
+        if self.reads_tokens:
+            text, words = words_of(item, self.tokenizer)
+            return tagged_text(text, words, SentenceTags(tags, certain), self.labels, self.marks)
+        field = self.input_field
+        p = np.ones(len(tags))
+        return tagged_series(field.form.shown(item), field.labels(item), tags, p, self.labels)
+
     def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
         tags, text = part["tags"], row_example(self, raw).text
         if not self.reads_tokens:

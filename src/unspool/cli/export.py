@@ -1,0 +1,38 @@
+"""`unspool export`: a trained model as files that other programs run."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from unspool.cli import show
+from unspool.cli.options import AsJson
+
+
+class Target(StrEnum):
+    onnx = "onnx"
+
+
+def export(
+    run: Annotated[Path, Argument(metavar="RUN", help="The folder of a trained run.")],
+    to: Annotated[Target, Option("--to", help="The format.")] = Target.onnx,
+    out: Annotated[
+        Path | None, Option(metavar="DIR", help="The new folder; by default RUN-onnx.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a model as files that other programs run, without this package.
+
+    A folder with model.onnx, for any batch size and length, and predict.py, which needs numpy and
+    onnxruntime alone. The graph is compared with the model before anything is written.
+
+    Examples:
+
+    \b
+      unspool export runs/reviews-bilstm --to onnx
+      python runs/reviews-bilstm-onnx/predict.py "a fine film"
+    """
+    show.result(show.loaded(run).export(out, to=to.value), as_json=as_json)

@@ -1,0 +1,372 @@
+"""Predict with model.onnx of this folder: numpy and onnxruntime alone.
+
+    python predict.py "some text" "another"     a JSON object a line
+    python predict.py --file texts.txt          a text a line; .csv with --column
+    python predict.py --file series.json        a list of values: of series, lists of steps
+    python predict.py --check                   compare with the answers in check.json
+
+A text of byte pairs also needs the package `tokenizers`. Copy what you need.
+"""
+
+import argparse
+import csv
+import json
+import re
+import sys
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+UNKNOWN = 1
+WORDS = re.compile(r"<unk>|\w+(?:['’]\w+)*|['’](?:s|m|d|t|re|ve|ll)\b|[^\w\s]", re.IGNORECASE)
+PIECES = re.compile(r"\s*\S+|\s+")
+
+
+def is_mark(char):
+    return unicodedata.category(char)[0] == "M" or char in "\u200c\u200d"
+
+
+def split_words(text):
+    """Words and punctuation marks; combining marks belong to their word."""
+    tokens = []
+    for chunk in text.split():
+        shape = "".join("a" if is_mark(char) else char for char in chunk)
+        tokens += [chunk[m.start() : m.end()] for m in WORDS.finditer(shape)]
+    return tokens
+
+
+class TextTokenizer:
+    """Text to ids, from the JSON of a tokenizer."""
+
+    def __init__(self, stored):
+        self.kind, self.stored, self.model = stored["kind"], stored, None
+        if "model" in stored:
+            from tokenizers import Tokenizer as Model
+
+            self.model = Model.from_str(json.dumps(stored["model"]))
+        specials = stored.get("specials", ["<pad>", "<unk>"])
+        self.first, vocab = len(specials), stored.get("vocab", [])
+        self.index = {token: i for i, token in enumerate(vocab) if i >= self.first}
+
+    def normal(self, text):
+        form = {"nfc": "NFC", "nfkc": "NFKC"}.get(self.stored.get("normalize"))
+        text = unicodedata.normalize(form, text) if form else text
+        return text.lower() if self.stored.get("lowercase") else text
+
+    def pieces(self, text):
+        text = self.normal(text)
+        if self.kind == "char":
+            return list(text)
+        return text.split() if self.stored["split"] == "space" else split_words(text)
+
+    def ids(self, text):
+        if self.kind == "pretrained":
+            return self.model.encode(text, add_special_tokens=False).ids
+        if self.kind == "bpe":
+            chunks = PIECES.findall(self.normal(text))
+            return [i + self.first for chunk in chunks for i in self.model.encode(chunk).ids]
+        return [self.index.get(piece, UNKNOWN) for piece in self.pieces(text)]
+
+
+def padded(rows):
+    """Lists of ids as one array, and their lengths."""
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    ids = np.zeros((len(rows), max(1, lengths.max(initial=0))), dtype=np.int64)
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = row
+    return ids, lengths
+
+
+class TextItems:
+    """One text a row."""
+
+    def __init__(self, settings):
+        self.settings, self.tokenizer = settings, TextTokenizer(settings["tokenizer"])
+
+    def batch(self, items):
+        before, after = self.settings["frame"]
+        rows = [self.tokenizer.ids(item) for item in items]
+        rows = [[*before, *(row or [UNKNOWN])[: self.settings["room"]], *after] for row in rows]
+        ids, lengths = padded(rows)
+        return {"ids": ids, "lengths": lengths}
+
+
+def sides(item):
+    """Two texts: a list of two, or one string with ||| between them."""
+    return [text.strip() for text in item.split("|||")] if isinstance(item, str) else item
+
+
+class PairItems(TextItems):
+    """Two texts a row, in one sequence."""
+
+    def sequence(self, item):
+        first, second = map(self.tokenizer.ids, sides(item))
+        room, fill = self.settings["room"], self.settings["fill"]
+        if room is not None:
+            kept = min(len(first), max(-(-room // 2), room - len(second)))
+            first, second = first[:kept], second[: room - kept]
+        before, between, after = self.settings["frame"]
+        second = second or ([] if fill is None else [fill])
+        start = [*before, *first, *between]
+        return [*start, *second, *after], len(start)
+
+    def batch(self, items):
+        rows, firsts = zip(*map(self.sequence, items))
+        ids, lengths = padded(rows)
+        return {"ids": ids, "lengths": lengths, "firsts": np.array(firsts, dtype=np.int64)}
+
+
+class WordItems(TextItems):
+    """The words of a sentence, a string or a list, and the characters of each."""
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self.spelling = settings["spelling"] and TextTokenizer(settings["spelling"])
+
+    def words(self, item):
+        if isinstance(item, list):
+            return [re.sub(r"\s+", "_", word) for word in item]
+        return split_words(item) if self.tokenizer.stored["split"] != "space" else item.split()
+
+    def batch(self, items):
+        sentences = [self.words(item) for item in items]
+        index, normal = self.tokenizer.index, self.tokenizer.normal
+        ids, lengths = padded([[index.get(normal(w), UNKNOWN) for w in s] for s in sentences])
+        if not self.spelling:
+            return {"ids": ids, "lengths": lengths}
+        form = {"nfc": "NFC", "nfkc": "NFKC"}.get(self.spelling.stored["normalize"])
+        which, distinct = np.zeros_like(ids), {}
+        for i, sentence in enumerate(sentences):
+            for j, word in enumerate(sentence):
+                word = unicodedata.normalize(form, word) if form else word
+                which[i, j] = distinct.setdefault(word, len(distinct))
+        letters = self.spelling.index
+        spelled = [
+            [letters.get(char, UNKNOWN) for char in word[: self.settings["longest"]]]
+            for word in distinct
+        ]
+        spellings, sizes = padded(spelled)
+        return {
+            "ids": ids, "lengths": lengths, "spellings": spellings, "sizes": sizes, "which": which
+        }  # fmt: skip
+
+
+class NgramItems:
+    """The n-grams of a text and how often each occurs."""
+
+    def __init__(self, settings):
+        self.settings, self.tokenizer = settings, TextTokenizer(settings["tokenizer"])
+        tokens = self.tokenizer.stored["vocab"][self.tokenizer.first :][: settings["tokens"]]
+        self.index = {token: i for i, token in enumerate([*tokens, *settings["ngrams"]])}
+        self.first = len(self.index)
+        self.spelling = {ngram: i for i, ngram in enumerate(settings["spelling"], self.first)}
+
+    def pieces(self, item):
+        texts = sides(item) if self.settings["pair"] else [item]
+        first, *rest = map(self.tokenizer.pieces, texts)
+        mark = self.settings["second"]
+        pieces = [*first, *(mark + piece for second in rest for piece in second)]
+        return pieces[: self.settings["room"]]
+
+    def counts(self, item):
+        counts = {}
+        pieces = self.pieces(item)
+
+        def add(number):
+            counts[number] = counts.get(number, 0) + 1
+
+        for i in range(len(pieces)):
+            for n in range(1, 6):
+                number = self.index.get(self.settings["separator"].join(pieces[i : i + n]))
+                if number is None or i + n > len(pieces):
+                    break
+                add(number)
+        if self.spelling:
+            for piece in pieces:
+                word = f" {piece} "[:1000]
+                for n in range(2, min(5, len(word)) + 1):
+                    for i in range(len(word) - n + 1):
+                        if (number := self.spelling.get(word[i : i + n])) is not None:
+                            add(number)
+        return dict(sorted(counts.items()))
+
+    def batch(self, items):
+        rows = [self.counts(item) for item in items]
+        ids, _ = padded([list(row) for row in rows])
+        counts = np.zeros(ids.shape)
+        for i, row in enumerate(rows):
+            counts[i, : len(row)] = list(row.values())
+        return {"ids": ids, "counts": counts}
+
+
+class SeriesItems:
+    """Vectors over time: a list of steps, each a list of numbers; null where none was measured."""
+
+    def __init__(self, settings):
+        self.settings = settings
+
+    def batch(self, items):
+        rows = [np.array(item, dtype=float) for item in items]
+        rows = [row[: self.settings["room"]] for row in rows]
+        mean, std = (np.array(self.settings[name]) for name in ("mean", "std"))
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        size = len(mean) + len(self.settings["gappy"])
+        values = np.zeros((len(rows), max(1, lengths.max()), size), dtype=np.float32)
+        for i, row in enumerate(rows):
+            known = ~np.isnan(row)
+            scaled = np.where(known, (row - mean) / std, 0)
+            values[i, : len(row)] = np.concatenate([scaled, known[:, self.settings["gappy"]]], 1)
+        return {"values": values, "lengths": lengths}
+
+
+class VectorItems:
+    """Vectors over time as the package computes them, of sound, pixels and the like."""
+
+    def __init__(self, settings):
+        self.settings = settings
+
+    def batch(self, items):
+        rows = [np.array(item, dtype=np.float32) for item in items]
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        values = np.zeros((len(rows), lengths.max(), self.settings["size"]), dtype=np.float32)
+        for i, row in enumerate(rows):
+            values[i, : len(row)] = row
+        return {"values": values, "lengths": lengths}
+
+
+class FeatureItems:
+    """Features as the package computes them of a series."""
+
+    def __init__(self, settings):
+        pass
+
+    def batch(self, items):
+        return {"features": np.array(items, dtype=float)}
+
+
+class JoinedItems:
+    """What each model of an ensemble reads."""
+
+    def __init__(self, settings):
+        self.members = [reader(member) for member in settings["members"]]
+
+    def batch(self, items):
+        return {
+            f"{name}_{number}": array
+            for number, member in enumerate(self.members, 1)
+            for name, array in member.batch(items).items()
+        }
+
+
+READERS = {
+    "text": TextItems,
+    "pair": PairItems,
+    "words": WordItems,
+    "ngrams": NgramItems,
+    "series": SeriesItems,
+    "vectors": VectorItems,
+    "features": FeatureItems,
+    "joined": JoinedItems,
+}
+
+
+def reader(settings):
+    return READERS[settings["kind"]](settings)
+
+
+class Model:
+    """`answers(items)` of the graph in a folder."""
+
+    def __init__(self, folder):
+        folder = Path(folder)
+        self.about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        self.reader, self.output = reader(self.about["input"]), self.about["output"]
+        self.session = onnxruntime.InferenceSession(str(folder / "model.onnx"))
+        self.inputs = {port.name for port in self.session.get_inputs()}
+        self.outputs = [port.name for port in self.session.get_outputs()]
+
+    def run(self, items):
+        """The outputs of the graph by name, a row an item."""
+        feeds = self.reader.batch(items)
+        feeds = {name: array for name, array in feeds.items() if name in self.inputs}
+        return dict(zip(self.outputs, self.session.run(self.outputs, feeds)))
+
+    def answers(self, items):
+        outputs = self.run(items)
+        for i, item in enumerate(items):
+            yield self.answer(item, {name: array[i] for name, array in outputs.items()})
+
+    def answer(self, item, outputs):
+        kind = self.output["kind"]
+        if kind == "numbers":
+            numbers = map(float, outputs["numbers"])
+            return {"numbers": dict(zip(self.output["names"], numbers)), "text": item}
+        labels = self.output["labels"]
+        if kind == "tags":
+            words = self.words(item)
+            tags = [labels[tag] for tag in outputs["tags"][: len(words)]]
+            return {"text": item, "words": words, "tags": tags}
+        p = outputs["probabilities"]
+        named = {str(label): float(x) for label, x in zip(labels, p)}
+        if kind == "label":
+            return {"label": labels[int(p.argmax())], "probabilities": named, "text": item}
+        order = np.argsort(-p, kind="stable")
+        chosen = [labels[i] for i in order if p[i] >= self.output["thresholds"][i]]
+        return {"labels": chosen, "probabilities": named, "text": item}
+
+    def words(self, item):
+        return self.reader.words(item) if hasattr(self.reader, "words") else item
+
+
+def check(model, path):
+    """Compare with stored outputs; exits with 1 where they differ."""
+    worst = 0.0
+    for case in json.loads(path.read_text(encoding="utf-8")):
+        for name, array in model.run([case["item"]]).items():
+            expected = np.array(case["outputs"][name])
+            if array[0].shape != expected.shape:
+                sys.exit(f"{name} has shape {array[0].shape}, not {expected.shape}")
+            scale = max(1.0, np.abs(expected).max(initial=0))
+            worst = max(worst, np.abs(array[0] - expected).max(initial=0) / scale)
+    print(f"largest difference: {worst:.1e}")
+    sys.exit(int(worst > 1e-4))
+
+
+def items_of(path, column):
+    if path.suffix == ".json":
+        return json.loads(path.read_text(encoding="utf-8"))
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        if path.suffix in (".csv", ".tsv"):
+            rows = csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ",")
+            if column not in (rows.fieldnames or []):
+                sys.exit(f"{path} has the columns {rows.fieldnames}: name one with --column")
+            return [row[column] for row in rows]
+        return [line.rstrip("\n") for line in file if line.strip()]
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("items", nargs="*", metavar="TEXT")
+    parser.add_argument("--file", type=Path)
+    parser.add_argument("--column", default="text", help="of a table (text)")
+    parser.add_argument("--batch", type=int, default=32, help="items at once (32)")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    folder = Path(__file__).parent
+    model = Model(folder)
+    if options.check:
+        check(model, folder / "check.json")
+    items = [*options.items, *(items_of(options.file, options.column) if options.file else [])]
+    if not items:
+        parser.error("give texts, or --file")
+    for start in range(0, len(items), options.batch):
+        for answer in model.answers(items[start : start + options.batch]):
+            print(json.dumps(answer, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()
