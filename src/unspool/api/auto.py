@@ -17,7 +17,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,12 +30,10 @@ from unspool.api.training import (
     start_training,
     write_report,
 )
-from unspool.api.tried import TriedModel, best_mean, mean_scores, rows, table
+from unspool.api.tried import TriedModel, best_mean, mean_scores, rows, table, task_of
 from unspool.config import Config
 from unspool.config.resolve import build, changed
 from unspool.data.corpus import Corpus
-from unspool.data.groups import read_groups
-from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError, Option
 from unspool.io.files import write_json
@@ -54,11 +52,6 @@ UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 LEAST = 5.0  # seconds for which a network is worth beginning
 LEAST_EPOCHS = 2  # of a fold, for which it is worth going on with the others
 HOPELESS = 0.05  # how much worse than the best a model surely is on a fold that ends its trial
-FOLDS = 5
-SMALL = 10_000  # rows, beyond which a tenth is enough to choose by
-FEW = 50  # held-out rows, below which folds choose even without a budget,
-FEWEST_EPOCHS = 10  # where a training of so many
-QUICK = 5_000_000  # reads no more steps of sequences than this
 
 
 def seconds_of(budget: str | float) -> float:
@@ -108,34 +101,12 @@ def resume_auto(
     return Search(folder, plans, configs, int(record["folds"]), budget, shown).run()
 
 
-def folds_for(config: Config, corpus: Corpus, plans: dict[str, Plan], *, budget: bool) -> int:
-    """Number of folds that choose the model; 0: the validation part does."""
-    if "valid" in plans:
-        return 0
-    kind: Any = TASKS[config.task]
-    parts = {name: part for name, part in corpus.parts.items() if name != "test"}
-    groups, folds = None, FOLDS
-    if config.data.grouped:
-        names = read_groups(plans["train"], config.data.group)
-        groups = np.concatenate([names[part.rows] for part in parts.values()])
-        folds = min(FOLDS, len(set(groups.tolist())))
-    if budget:
-        small = sum(map(len, parts.values())) <= SMALL
-    else:
-        few = groups is not None or len(parts["valid"]) < FEW
-        small = few and quick_epochs(parts["train"]) >= FEWEST_EPOCHS
-    return folds if small and kind(config, corpus.fields).fits_folds(parts, folds, groups) else 0
+class Member(NamedTuple):
+    """A run in a mean, with its weight among those of its kind, and its temperature."""
 
-
-def shortened(config: Config, corpus: Corpus) -> Config:
-    """The config of a model with no more epochs than are quick in each of several folds."""
-    most = quick_epochs(corpus.parts["train"])
-    return changed(config, {"train.epochs": most}) if config.train.epochs > most else config
-
-
-def quick_epochs(train: Part) -> int:
-    """Epochs that read no more than `QUICK` steps of sequences."""
-    return QUICK // max(1, int(train.lengths.sum()))
+    run: Run
+    weight: float
+    temperature: float
 
 
 @dataclass(frozen=True)
@@ -246,15 +217,42 @@ class Search:
 
     def keep(self, chosen: list[TriedModel]) -> Run:
         """The models that were chosen as the run of the whole."""
-        only = chosen[0]
-        if len(chosen) == 1 and self.folds and only.at_once:
-            # A model that takes seconds is fitted to all rows.
-            config = changed(self.configs[only.name], {"data.valid_share": 0.0})
-            home = RunFolder(self.folder.path / "tried" / only.name / "all")
-            return self.copied(self.train(home, config, self.shown))
-        if len(chosen) == 1 and not self.folds:
-            return self.copied(only.runs[0])
-        return self.keep_mean(chosen)
+        members = [each for model in chosen for each in self.members(model)]
+        if len(members) > 1:
+            return self.keep_mean(chosen, members)
+        run = self.copied(members[0].run)
+        if self.folds and not chosen[0].at_once:
+            self.calibrate(run, chosen)
+        return run
+
+    def calibrate(self, run: Run, chosen: list[TriedModel]) -> None:
+        """By the rows of the folds; the report on the test part follows."""
+        for line in task_of(run).calibrate_by(mean_scores(chosen), chosen[0].truth):
+            self.shown.note(line)
+        run.task.save(run.path)
+        if "test" in run.parts:
+            report = run.task.evaluate(run.model, run.parts["test"])
+            report.part = "test"
+            run.keep(report)
+
+    def members(self, model: TriedModel) -> list[Member]:
+        """The models of a kind in a mean: those of the folds, whose errors differ; or one of all
+        rows where that takes seconds, or where each fold lacks whole groups."""
+        temperatures = [task_of(run).temperature for run in model.runs]
+        config = self.configs[model.name]
+        if not self.folds or not (model.at_once or config.data.grouped):
+            share = 1 / len(model.runs)
+            return [Member(run, share, t) for run, t in zip(model.runs, temperatures)]
+        return [Member(self.train_whole(model), 1.0, float(np.mean(temperatures)))]
+
+    def train_whole(self, model: TriedModel) -> Run:
+        """A model of all rows but those of the test part."""
+        settings: dict[str, Any] = {"data.valid_share": 0.0, "train.keep": "last"}
+        if self.budget is not None and not model.at_once:
+            settings["train.max_seconds"] = max(LEAST, model.seconds / self.folds)
+        config = changed(self.configs[model.name], settings)
+        home = RunFolder(self.folder.path / "tried" / model.name / "all")
+        return self.train(home, config, self.shown)
 
     def copied(self, best: Run) -> Run:
         self.folder.take(best.folder)
@@ -264,13 +262,24 @@ class Search:
             run.keep(best.report)
         return run
 
-    def keep_mean(self, chosen: list[TriedModel]) -> Run:
-        folder, members = self.folder, [run for member in chosen for run in member.runs]
-        kind: Any = type(members[0].task)
-        task, model = kind.joined([run.task for run in members], [run.model for run in members])
-        parts = task.joined_parts([run.parts for run in members])
-        ends = [run.counters for run in members if run.counters is not None]
-        each = f", one for each of {self.folds} folds" if self.folds else ""
+    def keep_mean(self, chosen: list[TriedModel], members: list[Member]) -> Run:
+        folder, runs = self.folder, [member.run for member in members]
+        kind: Any = type(runs[0].task)
+        task, model = kind.joined(
+            [run.task for run in runs],
+            [run.model for run in runs],
+            [member.weight / len(chosen) for member in members],
+            [member.temperature for member in members],
+        )
+        parts = task.joined_parts([run.parts for run in runs])
+        ends = [run.counters for run in runs if run.counters is not None]
+        each = ""
+        if self.folds:
+            each = (
+                f", {len(runs)} models of all rows"
+                if len(runs) == len(chosen)
+                else (f", networks one for each of {self.folds} folds")
+            )
         counters = Counters(
             tokens=sum(end.tokens for end in ends),
             seconds=sum(member.seconds for member in chosen),
@@ -280,20 +289,14 @@ class Search:
         # The weights first: a folder whose search was stopped here still has its own settings.
         save_tensors(folder.weights, model.state_dict(), {})
         task.save(folder.path)
-        folder.write_rows(*(run.parts["train"] for run in members))
+        folder.write_rows(*(run.parts["train"] for run in runs))
         folder.write_config(task.config, data_files(self.plans), threads)
         if not self.folds:
             corpus = Corpus(task.fields, parts)
             return report_run(folder, task, model, corpus, self.plans, counters, self.shown)
-        for line in task.calibrate_by(mean_scores(chosen), chosen[0].truth):
-            self.shown.note(line)
-        task.save(folder.path)
         run = Run(folder, task, model)
         run.counters, run.parts = counters, parts
-        if "test" in parts:
-            report = task.evaluate(model, parts["test"])
-            report.part = "test"
-            run.keep(report)
+        self.calibrate(run, chosen)
         return run
 
 

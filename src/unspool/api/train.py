@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from unspool.api.auto import AUTO, RESULT, folds_for, resume_auto, seconds_of, shortened, train_auto
+from unspool.api.auto import AUTO, RESULT, resume_auto, seconds_of, train_auto
 from unspool.api.folds import run_folds, unseen_rows, whole_config
-from unspool.api.grouping import with_groups
+from unspool.api.held_out import folds_for, shortened, with_groups
 from unspool.api.run import Run, load
 from unspool.api.settings import (
     check_folds,

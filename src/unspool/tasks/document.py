@@ -178,8 +178,13 @@ class DocumentTask(Task):
 
     @classmethod
     def joined(
-        cls, tasks: Sequence[Any], models: Sequence[nn.Module]
+        cls,
+        tasks: Sequence[Any],
+        models: Sequence[nn.Module],
+        weights: Sequence[float],
+        temperatures: Sequence[float],
     ) -> tuple[DocumentTask, nn.Module]:
+        """The ensemble of models with weights that add up to 1."""
         first = tasks[0]
         config = first.config.model_copy(
             update={
@@ -193,7 +198,8 @@ class DocumentTask(Task):
         model = made.ensemble()
         for member, trained in zip(model.members, models):
             member.load_state_dict(trained.state_dict())
-        model.temperatures.copy_(torch.tensor([task.temperature for task in tasks]))
+        model.weights.copy_(torch.tensor(weights))
+        model.temperatures.copy_(torch.tensor(temperatures))
         return made, model.eval()
 
     def joined_parts(self, parts: Sequence[Mapping[str, Part]]) -> dict[str, Part]:

@@ -1,19 +1,28 @@
-"""Groups in the choice of a model: configs in, those that hold out whole groups where a column
-names speakers, subjects or the like."""
+"""The rows that choose between models: configs and data in; folds, and whole groups that are held
+out where a column names speakers, subjects or the like."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from unspool.config import Config
 from unspool.config.resolve import changed
 from unspool.data.corpus import Corpus
 from unspool.data.groups import RowGroups, find_groups, read_groups
+from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.errors import DataError, Option
 from unspool.tasks import TASKS
 from unspool.training.progress import Shown
+
+FOLDS = 5
+SMALL = 10_000  # rows, beyond which a tenth is enough to choose by
+FEW = 50  # held-out rows, below which folds choose even without a budget,
+FEWEST_EPOCHS = 10  # where a training of so many
+QUICK = 5_000_000  # reads no more steps of sequences than this
 
 
 class Grouped(NamedTuple):
@@ -67,3 +76,33 @@ def shares(groups: RowGroups, plans: Mapping[str, Plan]) -> bool:
         if set(read_groups(plan, groups.column).tolist()) & set(groups.names.tolist()):
             return True
     return False
+
+
+def folds_for(config: Config, corpus: Corpus, plans: dict[str, Plan], *, budget: bool) -> int:
+    """Number of folds that choose the model; 0: the validation part does."""
+    if "valid" in plans:
+        return 0
+    kind: Any = TASKS[config.task]
+    parts = {name: part for name, part in corpus.parts.items() if name != "test"}
+    groups, folds = None, FOLDS
+    if config.data.grouped:
+        names = read_groups(plans["train"], config.data.group)
+        groups = np.concatenate([names[part.rows] for part in parts.values()])
+        folds = min(FOLDS, len(set(groups.tolist())))
+    if budget:
+        small = sum(map(len, parts.values())) <= SMALL
+    else:
+        few = groups is not None or len(parts["valid"]) < FEW
+        small = few and quick_epochs(parts["train"]) >= FEWEST_EPOCHS
+    return folds if small and kind(config, corpus.fields).fits_folds(parts, folds, groups) else 0
+
+
+def shortened(config: Config, corpus: Corpus) -> Config:
+    """The config of a model with no more epochs than are quick in each of several folds."""
+    most = quick_epochs(corpus.parts["train"])
+    return changed(config, {"train.epochs": most}) if config.train.epochs > most else config
+
+
+def quick_epochs(train: Part) -> int:
+    """Epochs that read no more than `QUICK` steps of sequences."""
+    return QUICK // max(1, int(train.lengths.sum()))
