@@ -45,6 +45,27 @@ def test_the_time_includes_the_last_validation(tmp_path, monkeypatch) -> None:
     assert run.counters.seconds < 11.5  # 13, if the last validation did not count
 
 
+def test_the_first_validation_comes_early_enough_to_fit(tmp_path, monkeypatch) -> None:
+    clock, validate, begun = Clock(), Classify.validate, []
+
+    def slow(*arguments):
+        begun.append(clock.now)
+        clock.now += 80.0
+        return validate(*arguments)
+
+    monkeypatch.setattr(trainer, "time", clock)
+    monkeypatch.setattr(Classify, "validate", slow)
+    run = unspool.train(
+        ["a good film", "a bad film"] * 1000, ["yes", "no"] * 1000, model="gru", batch=1,
+        out=tmp_path / "run", max_seconds=100, epochs=9, hidden=4, embedding=4, threads=1,
+        baseline=False, quiet=True,
+    )  # fmt: skip
+    assert run.counters is not None
+    assert run.counters.finished == "100 s are over"
+    assert len(begun) == 1
+    assert run.counters.seconds < 100
+
+
 @pytest.mark.parametrize(("limit", "left"), [(0.0, "15:00"), (100.0, "1:30")])
 def test_the_time_left_ends_at_the_limit(limit, left, monkeypatch) -> None:
     lines: list[str] = []

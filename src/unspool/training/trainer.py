@@ -40,6 +40,7 @@ CLOCK_FIELDS = ("seconds", "tokens_per_second")  # the only fields of the log th
 
 
 USUAL_EPOCHS, MOST_EPOCHS = 10, 50
+MEASURED_BY = 0.1  # share of `max_seconds` after which one validation has shown how long it takes
 
 
 def usual_epochs(steps: int, least: int) -> int:
@@ -231,7 +232,15 @@ class Trainer:
     def _validation_due(self) -> bool:
         """Return whether the settings ask for a validation in the middle of an epoch."""
         step, every, most = self.counters.step, self.train.eval_steps, self.train.max_steps
-        return step == most or (every > 0 and step % every == 0) or self._time_is_up()
+        due = step == most or (every > 0 and step % every == 0)
+        return due or self._time_is_up() or self._unknown_validation()
+
+    def _unknown_validation(self) -> bool:
+        """Return whether a share of the time is over without a validation: it is not known yet how
+        much one takes, and the last one has to fit."""
+        first = MEASURED_BY * self.train.max_seconds
+        unknown = self.valid_part is not None and not self.validation_seconds
+        return unknown and 0 < first <= self.counters.seconds
 
     def _time_is_up(self) -> bool:
         """Return whether the time is over, but for a validation as long as the longest so far."""

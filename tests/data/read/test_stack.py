@@ -231,7 +231,7 @@ def test_files_that_cannot_be_read_are_counted_and_left_out(tmp_path) -> None:
     for folder, count in (("images", 2), ("texts", 1)):
         plan = open_plan(tmp_path / folder, DataConfig(bad_files="skip"))
         assert len(list(plan.rows())) == 20 - count
-        assert f"{count} files that cannot be read left out" in plan.summary
+        assert f"{count} file{'s' * (count > 1)} that cannot be read left out" in plan.summary
         assert len(plan.table.reader.bad_files) == count
         report = unspool.check(str(tmp_path / folder), suspects=False)
         assert sum("not an image" in n or "utf-8" in n for n in report.notes) == count
@@ -241,3 +241,41 @@ def test_files_that_cannot_be_read_are_counted_and_left_out(tmp_path) -> None:
         path.write_bytes(b"")
     with pytest.raises(DataError, match=r"0.png: "):
         open_plan(tmp_path / "images", DataConfig(bad_files="skip"))
+
+
+def test_rows_that_name_files_that_cannot_be_read_are_counted_and_left_out(tmp_path) -> None:
+    import unspool
+
+    write(tmp_path / "images", {"list.csv": "file,label\n"})
+    write(tmp_path / "corpus", {"metadata.csv": "id,label\n"})
+    for i in range(20):
+        grey = np.full((8, 8), 20 * (i % 2) + i, np.uint8)
+        Image.fromarray(grey).save(tmp_path / "images" / f"{i}.png")
+        write(tmp_path / "corpus", {f"texts/t{i}.txt": f"text {i}"})
+        for name, cell in (("images/list.csv", f"{i}.png"), ("corpus/metadata.csv", f"t{i}")):
+            with (tmp_path / name).open("a") as table:
+                table.write(f"{cell},{'ab'[i % 2]}\n")
+    (tmp_path / "images/3.png").write_bytes(b"\x89PNG")
+    (tmp_path / "images/4.png").unlink()
+    (tmp_path / "corpus/texts/t3.txt").write_bytes(b"caf\xe9")
+    (tmp_path / "corpus/texts/t4.txt").unlink()
+    for folder, reason in (("images", r"3\.png|4\.png"), ("corpus", "name a text|utf-8")):
+        for path in (tmp_path / folder, tmp_path / folder / "list.csv"):
+            if not path.exists():
+                continue
+            plan = open_plan(path, DataConfig(bad_files="skip"))
+            assert "2 files that cannot be read left out" in plan.summary
+            assert [row.line for row in plan.rows()] == [
+                i + 2 for i in range(20) if i not in (3, 4)
+            ]
+        report = unspool.check(str(tmp_path / folder), suspects=False)
+        bad = [note for note in report.notes if str(tmp_path) in note]
+        assert len(bad) == 2
+        assert report.parts[0].rows + report.parts[1].rows == 18
+        with pytest.raises(DataError, match=reason):
+            list(open_plan(tmp_path / folder, DataConfig()).rows())
+    run = unspool.train(
+        tmp_path / "corpus", bad_files="skip", out=tmp_path / "run", model="linear", quiet=True
+    )
+    assert "2 files that cannot be read left out" in run.data["summary"]
+    assert sum(run.data["rows"].values()) == 18

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from unspool.data.read.files import Report, TextFile
+from unspool.data.read.files import Report
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.data.read.table import Table
 from unspool.errors import DataError
@@ -47,10 +47,7 @@ class GroupedRows(Reader):
         self.files, self.table, self.inner = inner.files, inner, inner.reader
         self.key, self.same, self.fixed = key.number, same, fixed
         self.gathered = frozenset(member.number for column in gathered for member in column.members)
-        for name in ("name", "shape", "medium", "title", "typed", "binary", "one_row", "noun"):
-            setattr(self, name, getattr(inner.reader, name))
-        self.header, self.remark = inner.reader.header, inner.reader.remark
-        self.first_line = inner.reader.first_line
+        self.share(inner.reader)
         numbers = [column.number for column in inner.columns]
         rows = islice(inner.reader.rows([self.key, *numbers]), SAMPLE)
         groups = list(self._groups(rows, numbers, whole=False))
@@ -65,9 +62,6 @@ class GroupedRows(Reader):
 
     def sources(self, column: Column) -> tuple[str, ...]:
         return self.inner.sources(column)
-
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
-        raise NotImplementedError  # rows of a group may be in any file
 
     def rows(self, numbers: Sequence[int], report: Report = None) -> Iterator[Row]:
         fixed = [] if self.fixed is None else [self.fixed.number]

@@ -16,7 +16,7 @@ from unspool.config import DataConfig
 from unspool.data.read.columns import names_texts
 from unspool.data.read.files import TEXTS, Report, TextFile, names_in, stem, visible_below
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
-from unspool.data.read.stack import COPIED
+from unspool.data.read.usable import bad_files_remark, with_usable_files
 from unspool.errors import DataError, Option
 
 if TYPE_CHECKING:
@@ -37,12 +37,11 @@ class Link(NamedTuple):
 class LinkedRows(Reader):
     """The columns of a table, and the text of the file that a row names."""
 
-    stacked = True
-
     def __init__(self, inner: Table, link: Link) -> None:
         self.inner, self.link = inner.reader, link
-        for name in COPIED:
-            setattr(self, name, getattr(inner.reader, name))
+        self.share(inner.reader)
+        self.stacked = True
+        self.bad_files = inner.reader.bad_files
         encoding = inner.data.encoding
         names = [str(value) for value in self._names()]
         lacking = [name for name in names if name not in link.files]
@@ -63,10 +62,12 @@ class LinkedRows(Reader):
         self.files = [*inner.files, *self.texts.values()]
         taken = {column.name for column in inner.columns}
         name = TEXT if TEXT not in taken else f"{link.column.name}.{TEXT}"
-        sample = [self._text(value) for value in link.column.sample]
+        known = [value for value in link.column.sample if str(value) in self.texts]
+        sample = [self._text(value) for value in known]
         self.columns = [*inner.columns, Column(name, len(inner.columns), sample)]
         linked = f"texts of {len(self.texts):,} files by {link.column.name!r}"
-        self.remark = ", ".join(filter(None, (inner.reader.remark, linked)))
+        bad = bad_files_remark(len(self.bad_files))
+        self.remark = ", ".join(filter(None, (inner.reader.remark, linked, bad)))
 
     def _names(self) -> Iterator[Any]:
         return (row.values[0] for row in self.inner.rows([self.link.column.number]))
@@ -91,9 +92,6 @@ class LinkedRows(Reader):
     def sources(self, column: Column) -> tuple[str, ...]:
         return (column.name,) if column == self.columns[-1] else self.inner.sources(column)
 
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
-        raise NotImplementedError  # files of texts have no rows
-
     def reread(self, reader: type[Reader], data: DataConfig) -> Reader:
         return self.inner.reread(reader, data)
 
@@ -111,6 +109,15 @@ def with_texts(table: Table, folder: Path, *, ids: bool) -> Table:
         values = [str(value) for value in column.sample[:SAMPLE] if value not in (None, "")]
         known = sum(value in files for value in values)
         if len(values) > 1 and len(set(values)) == len(values) and known > 0.5 * len(values):
+            encoding = table.data.encoding
+
+            def read(name: Any, where: str, encoding: str = encoding) -> None:
+                if str(name) not in files:
+                    raise DataError("names a text that is not there", where=where, got=name)
+                for _ in TextFile(files[str(name)], str(files[str(name)]), encoding).blocks():
+                    pass
+
+            table = with_usable_files(table, column, read)
             reader = LinkedRows(table, Link(column, files))
             return replace(table, reader=reader, files=reader.files)
     return table

@@ -21,7 +21,7 @@ import numpy as np
 
 from unspool.config import DataConfig
 from unspool.data.read.clip import Clip, as_clip
-from unspool.data.read.files import Report, TextFile
+from unspool.data.read.files import Report
 from unspool.data.read.picture import Picture, as_picture, is_pillow
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.data.read.recording import Recording, is_numeric
@@ -360,9 +360,6 @@ class InMemoryTable(Reader):
     @property
     def options(self) -> dict[str, Any]:
         return {"columns": [column.name for column in self.columns]}
-
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
-        raise NotImplementedError  # there is no file
 
     def rows(self, numbers: Sequence[int], report: Report = None) -> Iterator[Row]:
         chosen = [self.values[i] for i in numbers]

@@ -169,6 +169,12 @@ class Change(NamedTuple):
     after: str
 
 
+FACTS = (
+    "name", "shape", "medium", "title", "typed", "binary", "one_row", "noun", "header", "marked",
+    "label_source", "stroke_layout", "first_line", "remark", "stacked",
+)  # fmt: skip
+
+
 class Reader:
     """The rows of some files in one format. The constructor looks at the first rows.
 
@@ -204,7 +210,7 @@ class Reader:
     typed: bool = False
     binary: ClassVar[bool] = False
     one_row: ClassVar[bool] = False
-    stacked: ClassVar[bool] = False
+    stacked: bool = False
     editable: ClassVar[bool] = False
     marked: ClassVar[bool] = False
     label_source: ClassVar[str] = ""
@@ -218,6 +224,11 @@ class Reader:
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         self.files = files
+
+    def share(self, inner: Reader) -> None:
+        """Take over the facts of the reader whose rows this one changes."""
+        for name in FACTS:
+            setattr(self, name, getattr(inner, name))
 
     @classmethod
     def is_named(cls, head: FileHead) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unspool.config import DataConfig
-from unspool.data.read.files import PARTS, Report, TextFile, names_in, stem
+from unspool.data.read.files import PARTS, Report, names_in, stem
 from unspool.data.read.media import USUAL
 from unspool.data.read.reader import Column, Reader, Row, rescaled
 from unspool.errors import DataError, Message, Option
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
 SHARD = re.compile(r"[-_.]\d{5}-of-\d{5}$")
 SPLIT = "split"
-COPIED = (
-    "name", "shape", "medium", "title", "typed", "binary", "one_row", "noun", "header", "marked",
-    "label_source", "stroke_layout", "first_line",
-)  # fmt: skip
 
 
 class StackedRows(Reader):
@@ -38,17 +34,14 @@ class StackedRows(Reader):
     parts   of the readers, in a column `split`; empty: there is no such column
     """
 
-    stacked = True
-
     def __init__(self, readers: Sequence[Reader], parts: Sequence[str] = ()) -> None:
         first = readers[0]
         self.readers, self.parts = readers, parts
         self.files = [file for reader in readers for file in reader.files]
-        for name in COPIED:
-            setattr(self, name, getattr(first, name))
+        self.share(first)
+        self.stacked = True
         self.bad_files = [line for reader in readers for line in reader.bad_files]
         self.columns = list(first.columns)
-        self.remark = first.remark
         if parts:
             self.columns.append(Column(SPLIT, len(self.columns), list(dict.fromkeys(parts))))
             by = f"in the parts {', '.join(dict.fromkeys(parts))} by name"
@@ -104,10 +97,6 @@ class StackedRows(Reader):
 
     def reread(self, reader: type[Reader], data: DataConfig) -> Reader:
         return StackedRows([reader(each.files, data) for each in self.readers], self.parts)
-
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
-        i = next(i for i, reader in enumerate(self.readers) if file in reader.files)
-        return self.readers[i].read(file, numbers, report)
 
 
 def part_of_name(stem: str) -> str | None:

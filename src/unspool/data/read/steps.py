@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.read.files import Report, TextFile, path_columns
+from unspool.data.read.files import Report, path_columns
 from unspool.data.read.layout import DEEP_SAMPLE, Long
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.data.read.recording import Parser, Recording, parse_time
@@ -107,9 +107,6 @@ class StepRows(Reader):
             "channels": [column.number for column in layout.channels],
             **({"sort": True} if self.table.data.sort else {}),
         }
-
-    def read(self, file: TextFile, numbers: Sequence[int], report: Report) -> Iterator[Row]:
-        raise NotImplementedError  # a recording may be in any file
 
     def rows(self, numbers: Sequence[int], report: Report = None) -> Iterator[Row]:
         return self._recordings(numbers, report)

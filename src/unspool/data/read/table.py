@@ -41,6 +41,7 @@ from unspool.data.read.media import Medium, find_media, left_out
 from unspool.data.read.plain import LongText, label_file
 from unspool.data.read.reader import Column, FileHead, Reader, Row, Shape
 from unspool.data.read.stack import declared_parts, parts_of_paths, stack_tables
+from unspool.data.read.usable import bad_files_remark, usable_files
 from unspool.errors import DataError, Option, choose, nearest
 
 
@@ -289,7 +290,7 @@ def open_table(path: str, data: DataConfig) -> Table:
     unread = media.remark if media is not None else ""
     if folder:
         unread = left_out(visible_below(folder), every_file)
-    bad = f"{len(bad_files):,} files that cannot be read left out" if bad_files else ""
+    bad = bad_files_remark(len(bad_files))
     reader.remark = ", ".join(filter(None, (reader.remark, unread, bad)))
     by_file = Path(path).is_dir() and media is None
     by_file = by_file and reader.shape not in (Shape.FOLDER, Shape.SERIES, Shape.DRAWINGS)
@@ -305,22 +306,6 @@ def open_table(path: str, data: DataConfig) -> Table:
     if reader.shape == Shape.TABLE and not table.by_file and any(map(names_texts, reader.columns)):
         return with_texts(table, table.folder, ids=False)
     return table
-
-
-def usable_files(
-    files: Sequence[TextFile], reader: type[Reader]
-) -> tuple[list[TextFile], list[DataError]]:
-    """The files that can be read, and an error for each of the others."""
-    usable, errors = [], []
-    for file in files:
-        try:
-            reader.probe(file)
-            usable.append(file)
-        except DataError as error:
-            errors.append(error)
-    if not usable:
-        raise errors[0]
-    return usable, errors
 
 
 def _listed_texts(listing: Path | None, folder: Path, data: DataConfig) -> Table | None:

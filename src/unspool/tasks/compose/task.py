@@ -61,7 +61,7 @@ def plan_music(
     settings = {"data.input": "music", "data.music": form}
     return Plan(
         task,
-        table,
+        located.table,
         {"music": located.column},
         FIT - 1,  # where there are labels, these may be learnt
         f"{summary} -> {task}",

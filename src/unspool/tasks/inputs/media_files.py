@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from unspool.data.read.file_index import MediaFolder, files_by_name, find_media_
 from unspool.data.read.files import unreadable
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.read.media import Medium, stamp
+from unspool.data.read.usable import bad_files_remark, with_usable_files
 from unspool.data.values import is_encoded
 from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Target
@@ -33,13 +35,14 @@ ADDRESS = re.compile(r"(https?|s3|gs)://")
 class Located:
     """The column of a table as files: paths in it are relative to the table's own folder.
 
+    table     without the rows whose file cannot be read, where the settings skip these
     column    with values in place of names
     print     of the sizes and times of all files, for the key of a cache
     remark    for the summary: where they are, if not beside the table, and how many it leaves out
     """
 
     def __init__(self, table: Table, files: Column, medium: Medium) -> None:
-        self.medium = medium
+        self.medium, self.table = medium, table
         self.home, self.ending = Path(), ""
         self.scattered: Mapping[str, Path] = {}
         self.by_name = table.holds_files(medium)
@@ -69,6 +72,10 @@ class Located:
             self.remark = " in several folders" if self.scattered else ""
         if self.ending:
             self.remark += f", called {names[0]}{self.ending} and so on"
+        if not self.by_name:
+            self.table = table = with_usable_files(table, files, self._decode)
+            remark = bad_files_remark(len(table.reader.bad_files))
+            self.remark += f", {remark}" if remark else ""
         digest, named = hashlib.sha256(), set[str]()
         for row in table.rows([files]):
             file = self.value(row.values[0], table.where(row.line, file=row.file))
@@ -76,8 +83,10 @@ class Located:
             named.add(file.path.name)
             digest.update(stamp(file.path))
         self.print = digest.hexdigest()
-        first = [value for value in files.sample if value not in (None, "")]
-        self.column = files._replace(sample=[self.value(value, table.name) for value in first])
+        first = (row.values[0] for row in islice(table.rows([files]), len(files.sample)))
+        self.column = files._replace(
+            sample=[self.value(name, table.name) for name in first if name not in (None, "")]
+        )
         if table.files and not self.by_name:
             left = sum(
                 path.name not in named
@@ -86,6 +95,10 @@ class Located:
             )
             if left:
                 self.remark += f" ({left:,} {medium.plural} of its folder are not in the table)"
+
+    def _decode(self, cell: Any, where: str) -> None:
+        for _ in self.medium.decode(self.value(cell, where)):
+            pass
 
     def value(self, cell: Any, where: str) -> Any:
         """Return the value of a file, by its name, or that of a cell."""

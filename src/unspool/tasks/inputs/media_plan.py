@@ -152,7 +152,7 @@ def plan_media(
         if len(files.sample) < lines:
             why += ", all of a file together"
     located = Located(table, files, medium)
-    columns = {medium.name: located.column}
+    table, columns = located.table, {medium.name: located.column}
     if answer is None:
         convert = located.convert(None)
         return Plan(task, table, columns, FIT, f"{about} -> {task}", convert, settings)
