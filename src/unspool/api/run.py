@@ -19,9 +19,15 @@ from unspool.data.part import Part
 from unspool.data.plan import Plan, split_plans
 from unspool.data.read.memory import columns_of, is_table, listed, source_of
 from unspool.data.store.columns import Progress
-from unspool.errors import ConfigError, DataError, choose
+from unspool.errors import ConfigError, DataError, Option, choose
 from unspool.tasks import Answers, Report, Task
-from unspool.tasks.abilities import GeneratesText, GivesVectors, no_generation, no_vectors
+from unspool.tasks.abilities import (
+    EncodesFutures,
+    GeneratesText,
+    GivesVectors,
+    no_generation,
+    no_vectors,
+)
 from unspool.tasks.document import looked_into
 from unspool.tasks.planner import open_inputs, open_plan
 from unspool.tasks.streaming import open_stream
@@ -101,6 +107,7 @@ class Run:
         labels: Any = None,
         *,
         options: Any = None,
+        history: Any = None,
         note: Callable[[str], None] | None = None,
         progress: Progress | None = None,
         **reading: Any,
@@ -108,6 +115,7 @@ class Run:
         """Score the model on a file, or on values in memory.
 
         data     as of `unspool.train`; `labels` are those of texts in memory
+        history  of forecasts: the past of the series, where `data` has the steps after it alone
         options  as of `predict`: how the answers that are scored are made, as `Decoding(beam=8)`
         reading  overrides how the data are read: text=, label=, ...
         """
@@ -120,7 +128,18 @@ class Run:
             note(plan.summary)
             if parts_note is not None:
                 note(parts_note + ("; the rows of test are scored" if "test" in parts else ""))
-        part, notes = encode_plan(self.task, plan, progress)
+        if history is None:
+            part, notes = encode_plan(self.task, plan, progress)
+        elif isinstance(self.task, EncodesFutures):
+            past = open_plan(source_of(history), config.data, self.task.name)
+            part, notes = self.task.encode_future(plan, past)
+        else:
+            raise ConfigError(
+                (Option("history"), " names the past of series that are forecast"),
+                where=self.folder.path,
+                got=self.task.name,
+                remedy="leave it out",
+            )
         if config.data.unseen == "error":
             part.refuse_unseen()
         notes = [*notes, *self._trained_on(plan, part)]

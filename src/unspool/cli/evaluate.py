@@ -33,6 +33,17 @@ Pictures = Annotated[
 ]
 
 
+History = Annotated[
+    str | None,
+    Option(
+        "--history",
+        metavar="FILE",
+        help="forecast: the past of the series, where DATA has the steps after it alone, as the"
+        " test files of competitions do.",
+    ),
+]
+
+
 @collecting(
     reading=reading_options(without=(*LEARNT, "multilabel")),
     decoding=decoding_options("beam", "int8", "lm", "lm_weight", "bonus", "decoder"),
@@ -43,6 +54,7 @@ def evaluate(
     reading: Chosen = NONE,
     set_: Set = None,
     decoding: Chosen = NONE,
+    history: History = None,
     pictures: Pictures = None,
     as_json: AsJson = False,
 ) -> None:
@@ -63,6 +75,7 @@ def evaluate(
       unspool evaluate runs/reviews-bilstm test.csv
       unspool evaluate runs/reviews-bilstm other.tsv --text comment --label stars --json
       unspool evaluate runs/wine-bigru test.csv --pictures seen
+      unspool evaluate runs/sales-linear future.csv --history sales.csv
       unspool evaluate runs/train-transformer test.en,test.de --beam 8
       unspool evaluate runs/calls-bilstm recordings --lm runs/book-lstm
     """
@@ -76,6 +89,7 @@ def evaluate(
         report = loaded.evaluate(
             one_path(data),
             options=options,
+            history=history,
             note=show.note,
             progress=progress,
             **reading_settings(set_, reading),

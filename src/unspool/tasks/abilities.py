@@ -90,6 +90,14 @@ class PreparesCorpus(Protocol):
 
 
 @runtime_checkable
+class EncodesFutures(Protocol):
+    """A table may have what follows the series of another one, without their past."""
+
+    def encode_future(self, plan: Plan, past: Plan) -> tuple[Part, list[str]]:
+        """The steps of `plan` as a part to evaluate on; those of `past` are read."""
+
+
+@runtime_checkable
 class EncodesTables(Protocol):
     def encode(self, plan: Plan, progress: Progress | None = None) -> tuple[Part, list[str]]:
         """A whole table as a part to evaluate on, and notes about it."""

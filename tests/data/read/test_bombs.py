@@ -20,7 +20,7 @@ from unspool.data.fields.audio import AudioSource
 from unspool.data.fields.audio_frames import Framing
 from unspool.data.fields.tokens import Tokens
 from unspool.data.read import arrow
-from unspool.data.read.budget import Allowance, begin
+from unspool.data.read.budget import Allowance, TimeExceeded, begin
 from unspool.data.read.clip import Clip
 from unspool.data.read.music import Midi, as_piece
 from unspool.data.read.picture import Decoded, Picture
@@ -136,6 +136,16 @@ def test_all_passes_over_a_file_share_its_time() -> None:
     begin(DataConfig(read_seconds=0.1))
     for _ in range(4):
         list(Allowance("x", 1 << 20).timed(slow()))
+
+
+def test_no_other_file_is_tried_when_the_time_is_spent(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    path, _ = FAMILIES["long_large_gif"](tmp_path, 0.3)
+    data = DataConfig(read_seconds=0.1, input="video", bad_files="skip")
+    started = time.process_time()
+    with pytest.raises(TimeExceeded, match=r"\.gif: takes more than 1\.1\d s"):
+        open_table(str(path), data)
+    assert time.process_time() - started < 4
 
 
 def test_threads_have_budgets_of_their_own() -> None:

@@ -30,6 +30,10 @@ JSON_SIZES = {",": 40, ":": 40, "[": 150, "{": 190}  # bytes of what each of the
 T = TypeVar("T")
 
 
+class TimeExceeded(DataError):
+    """All the time for reading is spent, so no other file can be tried."""
+
+
 class Budget:
     """The limits of what is read with some settings, and the seconds that are spent.
 
@@ -101,8 +105,8 @@ class Allowance:
         budget = self.budget
         if budget.taken > budget.seconds and budget.taken > (limit := budget.limit):
             budget.spent = 0.0
-            raise DataError(
-                f"takes more than {limit:g} s of processor time to read, which is long for its"
+            raise TimeExceeded(
+                f"takes more than {limit:.3g} s of processor time to read, which is long for its"
                 " size",
                 where=self.name,
                 remedy=("if you trust the file: ", Setting(read_seconds=round(10 * limit))),

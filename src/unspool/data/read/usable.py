@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from unspool.data.read.budget import TimeExceeded
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import Column, Reader, Row
 from unspool.errors import DataError
@@ -51,6 +52,8 @@ def with_usable_files(table: Table, column: Column, read: Callable[[Any, str], o
         try:
             read(value, table.where(line, file=file))
             known.add(value)
+        except TimeExceeded:
+            raise
         except DataError as error:
             bad[value] = error
     if bad and not known:
@@ -71,6 +74,8 @@ def usable_files(
         try:
             reader.probe(file)
             usable.append(file)
+        except TimeExceeded:
+            raise
         except DataError as error:
             errors.append(error)
     if not usable:

@@ -8,6 +8,7 @@ what lies beyond it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,10 @@ from unspool.data.corpus import Corpus
 from unspool.data.fields.history import HistoryField
 from unspool.data.part import Part
 from unspool.data.plan import Plan
+from unspool.data.read.recording import Recording
 from unspool.data.split import HoldOut, check_shares
 from unspool.data.store.columns import Progress, Stored, store_columns
+from unspool.data.store.ragged import Ragged
 from unspool.data.store.vectors import VectorColumn
 from unspool.data.windows import Stretches
 from unspool.errors import DataError, Option, Setting
@@ -90,6 +93,10 @@ def load_histories(
         if name in plans:
             field.refuse_column(columns[name], plans[name].table.name)
             values = field.values(columns[name])
+            if (values.lengths < field.horizon).all():  # the future of the series of training
+                parts[name] = future_part(field, plans[name], plans["train"])
+                notes.append(f"{name}: the past of each series is that of train")
+                continue
             parts[name] = part_of(field, values, stored[name], plans[name])
     parts = {name: parts[name] for name in ("train", "valid", "test") if name in parts}
     notes.insert(0, split_note(parts, plans))
@@ -106,6 +113,66 @@ def part_of(field: HistoryField, values: Stretches, stored: Stored, plan: Plan) 
         files=stored.files[values.series],
         plan=plan,
     )
+
+
+def future_part(field: HistoryField, plan: Plan, past: Plan) -> Part:
+    """The steps of a table as a part whose series begin in another one, by name."""
+    pasts = {row.values[0].name: row.values[0] for row in past.rows()}
+    futures = list(plan.rows())
+    alone = next(iter(pasts.values())) if len(pasts) == len(futures) == 1 else None
+    series = []
+    for row in futures:
+        future: Recording = row.values[0]
+        where = plan.table.where(row.line, file=row.file)
+        series.append(appended(alone or pasts.get(future.name), future, field, where, past))
+    times = [one.times for one in series if one.times is not None]
+    column = VectorColumn(
+        Ragged.of([one.values for one in series]),
+        Ragged.of(times) if len(times) == len(series) else None,
+        list(series[0].channels),
+        series[0].dated,
+        [list(one.static) for one in series],
+    )
+    field.refuse_column(column, plan.table.name)
+    column = field.regular(column)
+    lengths = column.values.lengths
+    first = lengths - np.maximum([len(row.values[0]) for row in futures], field.horizon)
+    if field.resample and column.times is not None:
+        begins = [row.values[0].times[0] for row in futures]
+        first = np.array([np.searchsorted(column.times[i], t) for i, t in enumerate(begins)])
+    every = np.arange(len(series))
+    values = field.stretches(
+        column.values, column.times, every, first, lengths, first, column.static
+    )
+    lines, files = (np.array([getattr(row, key) for row in futures]) for key in ("line", "file"))
+    return part_of(field, values, Stored({}, lines, files, hit=False), plan)
+
+
+def appended(
+    past: Recording | None, future: Recording, field: HistoryField, where: str, table: Plan
+) -> Recording:
+    """A series with its past before it, and gaps behind it up to the horizon."""
+    if past is None:
+        raise DataError(
+            f"{table.table.name} has no past of the series",
+            where=where,
+            got=future.name,
+            remedy="name the file that has the steps before these",
+        )
+    timed = past.times is not None and future.times is not None
+    if timed and len(future) and past.times[-1] >= future.times[0]:  # type: ignore[index]
+        raise DataError(
+            f"the series {future.name!r} begins before its past in {table.table.name} ends",
+            where=where,
+            remedy="give the steps after it alone",
+        )
+    gap = max(0, field.horizon - len(future))
+    values = [past.values, future.values, np.full((gap, past.values.shape[1]), np.nan, np.float32)]
+    times = None
+    if timed:
+        ahead = field.step.after(future.times[-1:], np.arange(1, gap + 1))  # type: ignore[index]
+        times = np.concatenate([past.times, future.times, ahead])  # type: ignore[list-item]
+    return replace(future, values=np.concatenate(values), times=times)
 
 
 def long_enough(

@@ -35,7 +35,7 @@ from unspool.tasks.forecast.answer import (
     spread_examples,
 )
 from unspool.tasks.forecast.conformal import Margins
-from unspool.tasks.forecast.histories import HeldOut, load_histories, part_of
+from unspool.tasks.forecast.histories import HeldOut, future_part, load_histories, part_of
 from unspool.tasks.forecast.intervals import (
     Intervals,
     calibrated_intervals,
@@ -169,6 +169,10 @@ class Forecast(Task):
         values = self.history.values(stored.columns["history"])
         return part_of(self.history, values, stored, plan), []
 
+    def encode_future(self, plan: Plan, past: Plan) -> tuple[Part, list[str]]:
+        part = future_part(self.history, plan, past)
+        return part, [f"the past of each series is that of {past.table.name}"]
+
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
         return forecasting_models()
@@ -283,7 +287,11 @@ class Forecast(Task):
         if not batches.total:
             raise DataError(
                 f"no series has more than {self.history.horizon} steps to be judged by",
-                remedy="give longer series",
+                remedy=(
+                    "give longer series; of a future without its past, name the file of the past"
+                    " with ",
+                    Option("history"),
+                ),
             )
         stretches: Stretches = part["history"]
         judge = WindowScorer(
