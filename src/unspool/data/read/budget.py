@@ -58,7 +58,7 @@ class Budget:
 
 
 # Decoders deep inside of fields know no settings. Threads that read nothing have none.
-_budget: ContextVar[Budget] = ContextVar("budget")
+_budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 
 def begin(data: DataConfig) -> None:
@@ -75,7 +75,7 @@ class Allowance:
 
     def __init__(self, name: str, size: int = 0) -> None:
         self.name, self.held = name, 0
-        self.budget = _budget.get(None) or Budget(DataConfig())
+        self.budget = _budget.get() or Budget(DataConfig())
         self.memory = max(self.budget.memory * MEGABYTE, RATIO * size)
         if size:
             self.budget.sizes[name] = size
@@ -162,9 +162,17 @@ def json_size(text: str) -> int:
     return len(text) + sum(size * text.count(mark) for mark, size in JSON_SIZES.items())
 
 
+_stored: dict[str, int] = {}  # sizes of compressed files, by the paths of their contents
+
+
+def derived(path: str | os.PathLike[str], size: int) -> None:
+    """Count a temporary file as the file of this size that it was made of."""
+    _stored[os.fspath(path)] = size
+
+
 def size_of(path: str | os.PathLike[str]) -> int:
     """Bytes of a file on disk; 0 where it cannot be seen."""
     try:
-        return os.stat(path).st_size
+        return _stored.get(os.fspath(path)) or os.stat(path).st_size
     except (OSError, ValueError):
         return 0

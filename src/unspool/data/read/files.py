@@ -25,7 +25,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from unspool.data.read.budget import MEGABYTE, Allowance, json_size
+from unspool.data.read.budget import MEGABYTE, Allowance, derived, json_size, size_of
 from unspool.data.read.content import (
     COMPRESSED,
     DAMAGED,
@@ -157,7 +157,7 @@ class TextFile:
 
     def allowance(self) -> Allowance:
         """Memory and time to read the file once."""
-        return Allowance(self.name, self.size())
+        return Allowance(self.name, size_of(self.path))
 
     def size(self) -> int:
         try:
@@ -497,6 +497,7 @@ def _unpacked(file: TextFile, size: int, changed: int) -> Path:
     with spool, file._open() as (content, _):
         while data := file._read(content):
             spool.write(data)
+    derived(path, size)
     return path
 
 

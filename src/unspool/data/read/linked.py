@@ -66,7 +66,7 @@ class LinkedRows(Reader):
         sample = [self._text(value) for value in known]
         self.columns = [*inner.columns, Column(name, len(inner.columns), sample)]
         linked = f"texts of {len(self.texts):,} files by {link.column.name!r}"
-        bad = bad_files_remark(len(self.bad_files))
+        bad = bad_files_remark(len(self.bad_files)) if self.bad_files else ""
         self.remark = ", ".join(filter(None, (inner.reader.remark, linked, bad)))
 
     def _names(self) -> Iterator[Any]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from unspool.data.read.reader import Column, fact
 from unspool.data.read.recording import Recording
 from unspool.errors import DataError, Setting
 
@@ -76,6 +78,14 @@ class Layout(NamedTuple):
         )
 
 
+@fact
+def layout_of(column: Column) -> Layout | None:
+    """That of a column, by its first drawings: some that have many strokes are enough."""
+    sizes = accumulate(map(len_of, column.sample))
+    enough = sum(1 for _ in takewhile(lambda size: size < LOOKED_AT, sizes)) + 1
+    return find_layout(column.sample[:enough])
+
+
 def find_layout(sample: Sequence[Any]) -> Layout | None:
     """That of some drawings; None where they are none."""
     drawings = [value for value in sample if value is not None and len_of(value)]
@@ -103,6 +113,7 @@ def find_layout(sample: Sequence[Any]) -> Layout | None:
     return Layout("axes", width=max(len(s) for s in strokes)) if as_axes else None
 
 
+LOOKED_AT = 20_000  # strokes or points
 SURE = 50  # strokes that all have two points, as lists of x and y would, are hardly by chance
 
 

@@ -290,7 +290,7 @@ def open_table(path: str, data: DataConfig) -> Table:
     unread = media.remark if media is not None else ""
     if folder:
         unread = left_out(visible_below(folder), every_file)
-    bad = bad_files_remark(len(bad_files))
+    bad = bad_files_remark(len(bad_files)) if bad_files else ""
     reader.remark = ", ".join(filter(None, (reader.remark, unread, bad)))
     by_file = Path(path).is_dir() and media is None
     by_file = by_file and reader.shape not in (Shape.FOLDER, Shape.SERIES, Shape.DRAWINGS)

@@ -62,7 +62,7 @@ def with_usable_files(table: Table, column: Column, read: Callable[[Any, str], o
 
 
 def bad_files_remark(count: int) -> str:
-    return f"{count:,} file{'s' * (count > 1)} that cannot be read left out" if count else ""
+    return f"{count:,} file{'s' * (count > 1)} that cannot be read left out"
 
 
 def usable_files(

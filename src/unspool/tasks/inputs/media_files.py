@@ -74,8 +74,8 @@ class Located:
             self.remark += f", called {names[0]}{self.ending} and so on"
         if not self.by_name:
             self.table = table = with_usable_files(table, files, self._decode)
-            remark = bad_files_remark(len(table.reader.bad_files))
-            self.remark += f", {remark}" if remark else ""
+            if bad_files := table.reader.bad_files:
+                self.remark += f", {bad_files_remark(len(bad_files))}"
         digest, named = hashlib.sha256(), set[str]()
         for row in table.rows([files]):
             file = self.value(row.values[0], table.where(row.line, file=row.file))

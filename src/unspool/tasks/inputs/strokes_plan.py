@@ -10,7 +10,7 @@ from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.read import Column, Shape, Table
 from unspool.data.read.columns import TEXT_NAMES, known, plain
 from unspool.data.read.json_lines import json_text
-from unspool.data.read.strokes import Layout, as_strokes, depth, find_layout
+from unspool.data.read.strokes import Layout, as_strokes, depth, layout_of
 from unspool.errors import DataError, Option
 from unspool.tasks.inputs.kind import PlanRequest, Target
 from unspool.tasks.inputs.series_plan import SeriesColumns, answer_plan, guess_label
@@ -41,10 +41,10 @@ def find_strokes(table: Table, data: DataConfig) -> Drawn | None:
         named = known(table.columns, NAMES)
         columns = [named] if named is not None else [c for c in table.columns if nested(c)]
         if not columns and requested:
-            columns = [c for c in table.columns if find_layout(c.sample) is not None]
+            columns = [c for c in table.columns if layout_of(c) is not None]
     if not columns:
         return None
-    layout = find_layout(columns[0].sample)
+    layout = layout_of(columns[0])
     if table.shape == Shape.DRAWINGS:
         layout = Layout(table.reader.stroke_layout)
     if data.stroke_layout != "auto":
@@ -58,7 +58,7 @@ def find_strokes(table: Table, data: DataConfig) -> Drawn | None:
 
 def nested(column: Column) -> bool:
     lists = bool(column.sample) and depth(column.sample[0]) == 3
-    return lists and find_layout(column.sample) is not None
+    return lists and layout_of(column) is not None
 
 
 def of_layout(layout: Layout) -> Conversion:
