@@ -1,10 +1,11 @@
-"""`unspool export RUN --to onnx`: a trained run in, a folder with a verified graph out.
+"""`unspool export RUN --to onnx`: a trained run in, a folder with verified graphs out.
 
-    model.onnx      the whole model, with batch size and length left open
-    model.json      how its inputs are made of texts or series, and what its outputs mean
-    predict.py      both in numpy and onnxruntime alone
-    check.json      examples with their answers, which `python predict.py --check` compares
-    README.md       inputs, outputs, and how to run it
+    model.onnx                the whole model, with batch size and length left open; or
+    start.onnx, step.onnx     of one that writes token by token
+    model.json                how inputs are made of texts or series, and what outputs mean
+    predict.py                both in numpy and onnxruntime alone
+    check.json                values and what the model makes of them: `python predict.py --check`
+    README.md                 inputs, outputs, and how to run it
 
 A graph that does not answer as the model does, at sizes that nothing was fitted to, is not written.
 """
@@ -14,22 +15,21 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from unspool.data.fields.field import Portable
 from unspool.errors import ConfigError, Option
-from unspool.export import layers as layers
-from unspool.export.graph import OPSET, Graph, Port, Symbol
+from unspool.export.emit import Axes, Emitted, Named, emit, leaves, rebuilt
+from unspool.export.graph import OPSET
 from unspool.io.files import write_atomic
-from unspool.tasks.abilities import Exports
+from unspool.tasks.abilities import Exports, ExportsSteps
 
-TOLERANCE = 1e-4
 SIZES = ((1, 1), (1, 2), (3, 7), (2, 1), (5, 33), (1, 120))  # batch, steps
 # The axes of an input by its name in a batch; None: of a size that is fixed.
 AXES: dict[str, tuple[str | None, ...]] = {
@@ -43,17 +43,13 @@ AXES: dict[str, tuple[str | None, ...]] = {
     "sizes": ("words",),
     "which": ("batch", "steps"),
 }
-OUTPUT_AXES: dict[str, tuple[str | None, ...]] = {
-    "probabilities": ("batch", None),
-    "numbers": ("batch", None),
-    "tags": ("batch", "steps"),
-}
 
 
 class Exported(NamedTuple):
-    """A folder with a graph, and how far its outputs were from those of the model."""
+    """A folder with graphs, and how far their outputs were from those of the model."""
 
     folder: Path
+    files: tuple[str, ...]
     size: int
     parameters: int
     error: float
@@ -61,7 +57,7 @@ class Exported(NamedTuple):
 
     def lines(self) -> list[str]:
         return [
-            f"{self.folder}: model.onnx, {self.size / 1e6:.1f} MB, opset {OPSET}",
+            f"{self.folder}: {', '.join(self.files)}, {self.size / 1e6:.1f} MB, opset {OPSET}",
             f"verified in onnxruntime on {self.checks} batches of other sizes: outputs differ by"
             f" {self.error:.1e} at most",
             f"next: python {self.folder / 'predict.py'} --help",
@@ -72,41 +68,49 @@ class Exported(NamedTuple):
 
 
 def export_onnx(task: Any, model: nn.Module, folder: Path, *, source: str) -> Exported:
-    """Write the graph of a run into a new folder; `source` is the name of the run."""
+    """Write the graphs of a run into a new folder; `source` is the name of the run."""
     refuse_others(task)
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(
             "the folder is not empty", where=folder, remedy=("name another with ", Option("out"))
         )
+    model.eval()
     reads = task.input_field.portable()
-    examples = example_batches(task)
-    graph = emit(task, model.eval(), examples[0])
-    proto = graph.model({"unspool": task.name})
-    data = proto.SerializeToString()
-    error = verify(task, model, data, examples)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomic(folder / "model.onnx", data)
+    writes = isinstance(task, ExportsSteps)
+    graphs = step_graphs(task, model) if writes else {"model": whole_graph(task, model)}
     manifest = {
         "task": task.name,
         "model": task.config.model_name,
         "source": source,
         "opset": OPSET,
-        "sha256": hashlib.sha256(data).hexdigest(),
+        "sha256": {name: hashlib.sha256(each.data).hexdigest() for name, each in graphs.items()},
         "input": reads,
         "output": task.export_answer(),
     }
+    if writes:
+        manifest["steps"] = step_manifest(task, model, graphs)
+    checks = checks_of(task, model)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, each in graphs.items():
+        write_atomic(folder / f"{name}.onnx", each.data)
     write_atomic(folder / "model.json", as_json(manifest))
     shutil.copyfile(Path(__file__).with_name("standalone.py"), folder / "predict.py")
-    write_atomic(folder / "check.json", as_json(checks_of(task, model)))
-    write_atomic(folder / "README.md", readme(graph, manifest))
-    count = sum(p.numel() for p in model.parameters())
-    return Exported(folder, len(data), count, error, len(examples))
+    write_atomic(folder / "check.json", as_json(checks))
+    write_atomic(folder / "README.md", readme(graphs, manifest))
+    return Exported(
+        folder,
+        tuple(f"{name}.onnx" for name in graphs),
+        sum(len(each.data) for each in graphs.values()),
+        sum(p.numel() for p in model.parameters()),
+        max(each.error for each in graphs.values()),
+        len(SIZES),
+    )
 
 
 def refuse_others(task: Any) -> None:
     """Raise a ConfigError where a model has no graph."""
     field = task.input_field
-    if not isinstance(task, Exports) or not isinstance(field, Portable):
+    if not isinstance(task, Exports | ExportsSteps) or not isinstance(field, Portable):
         kind = getattr(field, "kind", "")
         raise ConfigError(
             "this model cannot be exported to ONNX yet",
@@ -115,46 +119,106 @@ def refuse_others(task: Any) -> None:
         )
 
 
-def flat(names: Any, values: Any, suffix: str = "") -> Iterator[tuple[str, torch.Tensor]]:
-    """The inputs of a batch by name; those of the members of an ensemble are numbered."""
-    if hasattr(names, "members"):
-        for number, member in enumerate(names.members, 1):
-            yield from flat(member, member.inputs, f"_{number}")
-        return
-    by_address = {id(getattr(names, name)): name for name in names._fields}
-    for value in values:
-        if value is not None:
-            yield by_address[id(value)] + suffix, value
+def named(batch: Any, values: Any, suffix: str = "") -> Any:
+    """The inputs of a batch as tuples of (name, tensor); those of the members of an ensemble are
+    numbered."""
+    if hasattr(batch, "members"):
+        return tuple(named(m, m.inputs, f"_{n}") for n, m in enumerate(batch.members, 1))
+    names = {id(getattr(batch, name)): name for name in batch._fields}
+    return tuple(None if x is None else Input(names[id(x)] + suffix, x) for x in values)
 
 
-def emit(task: Any, model: nn.Module, batch: Any) -> Graph:
-    """The graph of a model; the batch has the types of its inputs, and the sizes that are fixed."""
-    graph, made = Graph(), {}
-    for name, value in flat(batch, batch.inputs):
-        axes = AXES[name.split("_")[0]]
-        sizes = [
-            size
-            if axis is None
-            else f"{axis}{name[len(name.split('_')[0]) :]}" * (axis != "batch") or "batch"
-            for axis, size in zip(axes, value.shape)
-        ]
-        made[id(value)] = graph.input(Port(name, value.dtype, tuple(sizes)))
+class Input:
+    """A tensor of a batch under its name."""
+
+    def __init__(self, name: str, value: Tensor) -> None:
+        self.name, self.value = name, value
+
+
+def flat(batch: Any) -> dict[str, Tensor]:
+    return {each.name: each.value for each in leaves(named(batch, batch.inputs))}
+
+
+def filled(batch: Any, values: Named) -> tuple[Any, ...]:
+    """The inputs of a batch with other values, by their names."""
+    tree = named(batch, batch.inputs)
+    return rebuilt(tree, iter([values[each.name] for each in leaves(tree)]))
+
+
+def axes_of(name: str, value: Tensor) -> Axes:
+    stem, _, number = name.partition("_")
+    return [
+        size if axis is None else axis + (f"_{number}" if number and axis != "batch" else "")
+        for axis, size in zip(AXES[stem], value.shape)
+    ]
+
+
+def whole_graph(task: Any, model: nn.Module) -> Emitted:
+    """From the inputs of a batch to the parts of its answers."""
+    batches = example_batches(task)
+
+    def compute(values: Named) -> Named:
+        return task.export_outputs(model, filled(batches[0], values))
+
+    return emit(compute, [flat(batch) for batch in batches], axes_of, task=task.name)
+
+
+def step_graphs(task: Any, model: nn.Module) -> dict[str, Emitted]:
+    """The start, from the inputs of a batch to a state, where there is something to read; and a
+    step, from a token, or all tokens so far, and a state to scores and the parts of the state that
+    change."""
+    steps, graphs = task.export_steps(model), dict[str, Emitted]()
+    batches = example_batches(task)
     with torch.no_grad():
-        outputs = task.export_outputs(model, symbols(batch.inputs, made))
-    for name, value in outputs.items():
-        assert isinstance(value, Symbol)
-        sizes = [
-            size if axis is None and size is not None else axis or "size"
-            for axis, size in zip(OUTPUT_AXES[name], value.sizes)
-        ]
-        graph.output(value, name, sizes)
-    return graph
+        states = [task.export_start(model, batch.inputs) for batch in batches]
+    sizes: list[Sequence[int | None]] = [[None, *x.shape[1:]] for x in leaves(states[0])]
+    if task.reads_source:
+
+        def start(values: Named) -> Named:
+            return state_named(task.export_start(model, filled(batches[0], values)))
+
+        graphs["start"] = emit(start, [flat(batch) for batch in batches], axes_of, task=task.name)
+        sizes = list(graphs["start"].fixed.values())
+    answer = task.export_answer()
+    longest = answer.get("context") or answer.get("most") or max(SIZES)[1]
+    rng = np.random.default_rng(2)
+    examples = []
+    for (batch, length), state in zip(SIZES, states):
+        shape = (batch, min(length, longest)) if steps.by_prefix else (batch,)
+        ids = torch.from_numpy(rng.integers(0, task.written_vocabulary, shape))
+        examples.append({"ids": ids, **state_named(state)})
+
+    def step(values: Named) -> Named:
+        state = rebuilt(states[0], iter([values[name] for name in values if name != "ids"]))
+        scores, after = steps.export_step(values["ids"], state)
+        before = {id(value) for value in values.values()}
+        changed = {n: x for n, x in state_named(after).items() if id(x) not in before}
+        return {"scores": scores.float(), **{f"next_{name}": x for name, x in changed.items()}}
+
+    def axes(name: str, value: Tensor) -> Axes:
+        if name == "ids":
+            return ("batch", "steps")[: value.dim()]
+        fixed = sizes[int(name.partition("_")[2])]
+        names = ("batch", "source", "more", "more")
+        return [n if size is None else size for n, size in zip(names, fixed)]
+
+    graphs["step"] = emit(step, examples, axes, task=task.name)
+    return graphs
 
 
-def symbols(values: Any, made: Mapping[int, Symbol]) -> Any:
-    if isinstance(values, tuple):
-        return tuple(symbols(value, made) for value in values)
-    return made.get(id(values))
+def state_named(state: Any) -> Named:
+    return {f"state_{i}": leaf for i, leaf in enumerate(leaves(state))}
+
+
+def step_manifest(task: Any, model: nn.Module, graphs: Mapping[str, Emitted]) -> dict[str, Any]:
+    """How the graph of a step is fed."""
+    ports = [port for port in graphs["step"].graph.inputs if port.name != "ids"]
+    return {
+        "by_prefix": bool(task.export_steps(model).by_prefix),
+        "state": [port.name for port in ports],
+        # Without a start a state begins with zeros of these sizes, for each row.
+        "zeros": {} if "start" in graphs else {p.name: list(p.axes[1:]) for p in ports},
+    }
 
 
 def example_batches(task: Any) -> list[Any]:
@@ -167,66 +231,44 @@ def example_batches(task: Any) -> list[Any]:
     return batches
 
 
-def verify(task: Any, model: nn.Module, data: bytes, batches: list[Any]) -> float:
-    """The largest difference from the model's outputs; a ConfigError where it is too large."""
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
-    wanted = {port.name for port in session.get_inputs()}
-    worst = 0.0
-    for batch in batches:
-        feeds = {name: value.numpy() for name, value in flat(batch, batch.inputs) if name in wanted}
-        with torch.inference_mode():
-            expected = task.export_outputs(model, batch.inputs)
-        for name, value in zip(expected, session.run(list(expected), feeds)):
-            reference = expected[name].numpy()
-            scale = max(1.0, float(np.abs(reference).max(initial=0)))
-            error = float(np.abs(value - reference).max(initial=0)) / scale
-            same = reference.shape == value.shape and np.isfinite(value).all()
-            if not same or not error <= TOLERANCE:
-                raise ConfigError(
-                    f"the graph does not answer as the model does: {name} differ by {error:.2g} of"
-                    f" {scale:.3g} for inputs of shape {tuple(next(iter(feeds.values())).shape)}",
-                    remedy="report it with the run; nothing was written",
-                )
-            worst = max(worst, error)
-    return worst
-
-
 def checks_of(task: Any, model: nn.Module) -> list[dict[str, Any]]:
-    """Items and the outputs of the model, for `predict.py --check`."""
+    """Values, and what the model makes of them."""
     rng, field = np.random.default_rng(1), task.input_field
     checks = []
     for steps in (1, 3, 12, 40):
         item = field.portable_item(steps, rng)
+        shown = item.tolist() if isinstance(item, np.ndarray) else item
+        if isinstance(task, ExportsSteps):
+            checks.append({"item": shown, "text": task.export_text(model, item)})
+            continue
         with torch.inference_mode():
             outputs = task.export_outputs(model, field.portable_batch([item]).inputs)
-        shown = item.tolist() if isinstance(item, np.ndarray) else item
         values = {name: x[0].tolist() for name, x in outputs.items()}
         checks.append({"item": shown, "outputs": values})
     return checks
 
 
-def readme(graph: Graph, manifest: Mapping[str, Any]) -> str:
-    used = [*(("input", port) for port in graph.inputs), *(("output", p) for p in graph.outputs)]
+def readme(graphs: Mapping[str, Emitted], manifest: Mapping[str, Any]) -> str:
     rows = [
-        f"| {kind} | `{port.name}` | {str(port.dtype).removeprefix('torch.')}"
+        f"| `{name}.onnx` | {kind} | `{port.name}` | {str(port.dtype).removeprefix('torch.')}"
         f" | ({', '.join(map(str, port.axes))}) |"
-        for kind, port in used
+        for name, each in graphs.items()
+        for kind, ports in (("input", each.graph.inputs), ("output", each.graph.outputs))
+        for port in ports
     ]
+    packages = "numpy onnxruntime" + " tokenizers" * needs_tokenizers(manifest)
     return "\n".join(
         [
             f"# {manifest['source']}: {manifest['task']} by {manifest['model']}, as ONNX",
             "",
-            "    pip install numpy onnxruntime"
-            + (" tokenizers" if needs_tokenizers(manifest["input"]) else ""),
+            f"    pip install {packages}",
             "    python predict.py --check            # compare with check.json",
             "    python predict.py --help             # values to predict, or a file of them",
             "",
-            f"`model.onnx` (opset {OPSET}) holds for any batch size and any length:",
+            f"The graphs (opset {OPSET}) hold for any batch size and any length:",
             "",
-            "| | name | type | shape |",
-            "|---|---|---|---|",
+            "| | | name | type | shape |",
+            "|---|---|---|---|---|",
             *rows,
             "",
             "`model.json` says how inputs are made of what people give, and what outputs mean;"
@@ -236,9 +278,10 @@ def readme(graph: Graph, manifest: Mapping[str, Any]) -> str:
     )
 
 
-def needs_tokenizers(reads: Mapping[str, Any]) -> bool:
-    members = reads.get("members", [reads])
-    return any("model" in member.get("tokenizer", {}) for member in members)
+def needs_tokenizers(manifest: Mapping[str, Any]) -> bool:
+    reads = manifest["input"]
+    parts = [*reads.get("members", [reads]), manifest["output"]]
+    return any("model" in part.get("tokenizer", {}) for part in parts)
 
 
 def as_json(value: Any) -> str:

@@ -69,6 +69,34 @@ class TextTokenizer:
             return [i + self.first for chunk in chunks for i in self.model.encode(chunk).ids]
         return [self.index.get(piece, UNKNOWN) for piece in self.pieces(text)]
 
+    def text(self, ids):
+        """Readable text."""
+        special = [i for i in ids if i < self.first]
+        if self.kind == "pretrained":
+            return self.model.decode(list(ids))
+        if self.kind == "bpe":
+            return self.model.decode([i - self.first for i in ids if i >= self.first])
+        names = {UNKNOWN: "\ufffd" if self.kind == "char" else "<unk>"}
+        vocab = self.stored["vocab"]
+        tokens = [names.get(i, "") if i in special else vocab[i] for i in ids]
+        tokens = [token for token in tokens if token]
+        return "".join(tokens) if self.kind == "char" else join(tokens, self.stored["split"])
+
+
+NO_SPACE_BEFORE = re.compile(r"[.,;:!?%)\]}…”]|n't|['’](?:s|m|d|t|re|ve|ll)", re.IGNORECASE)
+
+
+def join(tokens, split):
+    """Words apart, punctuation where a typesetter would put it."""
+    parts, last = [], "\n"
+    for token in tokens:
+        glued = last == "\n" or token == "\n"
+        if split == "punctuation":
+            glued = glued or last in "([{$£€#“\n" or bool(NO_SPACE_BEFORE.fullmatch(token))
+        parts.append(token if glued else " " + token)
+        last = token
+    return "".join(parts)
+
 
 def padded(rows):
     """Lists of ids as one array, and their lengths."""
@@ -276,24 +304,139 @@ def reader(settings):
     return READERS[settings["kind"]](settings)
 
 
+class Graph:
+    """A graph: a dict of arrays in, a dict of arrays out."""
+
+    def __init__(self, path):
+        self.session = onnxruntime.InferenceSession(str(path))
+        self.inputs = {port.name for port in self.session.get_inputs()}
+        self.outputs = [port.name for port in self.session.get_outputs()]
+
+    def __call__(self, feeds):
+        feeds = {name: array for name, array in feeds.items() if name in self.inputs}
+        return dict(zip(self.outputs, self.session.run(self.outputs, feeds)))
+
+
+class Writer:
+    """The graphs of a model that writes token by token: `start` and `step`, and searches."""
+
+    def __init__(self, folder, about):
+        self.output, self.steps = about["output"], about["steps"]
+        path = folder / "start.onnx"
+        self.start = Graph(path) if path.exists() else None
+        self.graph = Graph(folder / "step.onnx")
+        self.tokenizer = TextTokenizer(self.output["tokenizer"])
+
+    def begin(self, feeds):
+        """The state before the first token, of one row."""
+        if self.start is not None:
+            return self.start(feeds)
+        zeros = self.steps["zeros"]
+        return {name: np.zeros((1, *sizes), dtype=np.float32) for name, sizes in zeros.items()}
+
+    def step(self, sentences, state):
+        """Log probabilities (R, V) of what follows each sentence, and the new state."""
+        last = sentences if self.steps["by_prefix"] else [tokens[-1] for tokens in sentences]
+        outputs = self.graph({"ids": np.array(last, dtype=np.int64), **state})
+        scores = outputs.pop("scores").astype(float)
+        changed = {name.removeprefix("next_"): array for name, array in outputs.items()}
+        peak = scores.max(1, keepdims=True)
+        total = peak + np.log(np.exp(scores - peak).sum(1, keepdims=True))
+        return scores - total, {**state, **changed}
+
+    def allowed(self, log_p, length, limit):
+        """Without tokens that never come, and with an end where one has to come."""
+        log_p[:, self.output["forbidden"]] = -np.inf
+        end = self.output["end"]
+        if length >= limit:
+            only = np.full_like(log_p, -np.inf)
+            only[:, end] = log_p[:, end]
+            return only
+        if length < self.output["min_length"]:
+            log_p[:, end] = -np.inf
+        return log_p
+
+    def limit(self, source):
+        limit = 2 * source + 10 if self.output["grows"] else max(source, self.output["short"])
+        return limit if self.output["most"] is None else min(limit, self.output["most"])
+
+    def write(self, feeds, width=None, alpha=None):
+        """The best text of a beam for what one row of `feeds` holds."""
+        width = self.output["beam"] if width is None else width
+        alpha = self.output["length_penalty"] if alpha is None else alpha
+        limit = self.limit(int(feeds["lengths"][0]) - self.output["frame"])
+        begin, end = self.output["begin"], self.output["end"]
+        live, best, state = [(0.0, [begin])], (-np.inf, []), self.begin(feeds)
+        while live:
+            log_p, state = self.step([tokens for _, tokens in live], state)
+            length = len(live[0][1]) - 1
+            log_p = self.allowed(log_p, length, limit)
+            totals = (np.array([[total] for total, _ in live]) + log_p).ravel()
+            order = np.argsort(-totals, kind="stable")[:width]
+            longer, rows = [], []
+            for index in order[np.isfinite(totals[order])]:
+                row, token = divmod(int(index), log_p.shape[1])
+                if token == end:
+                    score = totals[index] / ((6 + length) / 6) ** alpha
+                    best = max(best, (score, live[row][1][1:]), key=lambda pair: pair[0])
+                else:
+                    longer.append((totals[index], [*live[row][1], token]))
+                    rows.append(row)
+            # No longer sentence can get above its log probability over the largest penalty.
+            reachable = max((total for total, _ in longer), default=-np.inf)
+            live = longer if reachable / ((6 + limit) / 6) ** alpha > best[0] else []
+            state = {name: array[rows] for name, array in state.items()}
+        return self.tokenizer.text(best[1])
+
+    def go_on(self, prompt, length=200, temperature=0.0, seed=None):
+        """The prompt, and `length` tokens after it; temperature 0: always the most probable."""
+        rng, context = np.random.default_rng(seed), self.output["context"]
+        tokens = list(self.tokenizer.ids(prompt or "\n")) or [UNKNOWN]
+        state, read = self.begin({}), []
+        for position in range(len(tokens) + length - 1):
+            if context is not None and len(read) == context:
+                read = read[context - context // 2 :]
+            read.append(tokens[position])
+            if position < len(tokens) - 1 and self.steps["by_prefix"]:
+                continue
+            log_p, state = self.step([read], state)
+            if position < len(tokens) - 1:
+                continue
+            log_p[:, self.output["forbidden"]] = -np.inf
+            if temperature:
+                p = np.exp((log_p[0] - log_p[0].max()) / temperature)
+                token = int(rng.choice(len(p), p=p / p.sum()))
+            else:
+                token = int(log_p[0].argmax())
+            tokens.append(token)
+        return self.tokenizer.text(tokens if prompt else tokens[-length:])
+
+
 class Model:
-    """`answers(items)` of the graph in a folder."""
+    """`answers(items)` of the graphs in a folder."""
 
     def __init__(self, folder):
         folder = Path(folder)
         self.about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         self.reader, self.output = reader(self.about["input"]), self.about["output"]
-        self.session = onnxruntime.InferenceSession(str(folder / "model.onnx"))
-        self.inputs = {port.name for port in self.session.get_inputs()}
-        self.outputs = [port.name for port in self.session.get_outputs()]
+        self.writer = Writer(folder, self.about) if "steps" in self.about else None
+        self.graph = None if self.writer else Graph(folder / "model.onnx")
 
     def run(self, items):
         """The outputs of the graph by name, a row an item."""
-        feeds = self.reader.batch(items)
-        feeds = {name: array for name, array in feeds.items() if name in self.inputs}
-        return dict(zip(self.outputs, self.session.run(self.outputs, feeds)))
+        return self.graph(self.reader.batch(items))
+
+    def write(self, item, **options):
+        if self.output["kind"] == "continuation":
+            return self.writer.go_on(item, **options)
+        empty = isinstance(item, str) and not item.strip()
+        return "" if empty else self.writer.write(self.reader.batch([item]), **options)
 
     def answers(self, items):
+        if self.writer:
+            for item in items:
+                yield {"item": item, "text": self.write(item)}
+            return
         outputs = self.run(items)
         for i, item in enumerate(items):
             yield self.answer(item, {name: array[i] for name, array in outputs.items()})
@@ -324,6 +467,11 @@ def check(model, path):
     """Compare with stored outputs; exits with 1 where they differ."""
     worst = 0.0
     for case in json.loads(path.read_text(encoding="utf-8")):
+        if model.writer:
+            short = {"length": 20} if model.output["kind"] == "continuation" else {}
+            if model.write(case["item"], **short) != case["text"]:
+                sys.exit(f"{case['item']!r} gives another text")
+            continue
         for name, array in model.run([case["item"]]).items():
             expected = np.array(case["outputs"][name])
             if array[0].shape != expected.shape:

@@ -12,7 +12,7 @@ a search goes step by step, with the same result:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -167,6 +167,16 @@ class Decoder(nn.Module, ABC):
     def select(self, state: Any, rows: Tensor) -> Any:
         """The state of some rows of the batch, which may repeat."""
 
+    by_prefix: ClassVar[bool] = False  # `export_step` reads all tokens so far, not the latest
+
+    @abstractmethod
+    def export_start(self, encoded: Encoded) -> Any:
+        """A state of tensors in tuples, without anything else, for a graph."""
+
+    @abstractmethod
+    def export_step(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """The latest token (B,), or all so far (B, T), -> scores (B, V), and the new state."""
+
 
 class Targets(NamedTuple):
     """B padded texts that are to be written.
@@ -266,6 +276,14 @@ class TransformerSeqDecoder(Decoder):
         with record(self.transformer, self.aligning) as trace:
             outputs = self.transformer(x, memory=memory, memory_keep=keep).outputs
         return DecodedTargets(outputs, trace[self.aligning].mean(1))
+
+    by_prefix = True
+
+    def export_start(self, encoded: Encoded) -> Any:
+        return encoded.outputs, encoded.ragged().lengths
+
+    def export_step(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+        return self(ids, Encoded(*state))[:, -1], ()
 
     def select(self, state: SeqDecoderState, rows: Tensor) -> SeqDecoderState:
         alignment = None if state.alignment is None else state.alignment[rows]

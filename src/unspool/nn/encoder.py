@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from unspool.nn.inputs import AddFeatures, ClassToken, ConcatFeatures, InputLayer
@@ -47,6 +48,12 @@ class Encoded(NamedTuple):
         if self.lengths is None:
             return None
         return keep_mask(self.lengths, self.outputs.shape[1], device=self.outputs.device)
+
+    def ragged(self) -> Encoded:
+        """With lengths, also where all steps are real."""
+        if self.lengths is not None:
+            return self
+        return self._replace(lengths=torch.full((len(self.outputs),), self.outputs.shape[1]))
 
     def select(self, rows: Tensor) -> Encoded:
         """Some rows of the batch; of a state, that of a recurrent network."""

@@ -190,7 +190,7 @@ class RecurrentDecoder(Decoder):
         if self.attention is None:
             return RecurrentDecoderState(cells, None, h[-1], None)
         ready = self.attention.prepare(memory, keep)
-        vector = memory.new_zeros(len(memory), self.size) if self.input_feeding else None
+        vector = memory.new_zeros(memory.shape[0], self.size) if self.input_feeding else None
         coverage = memory.new_zeros(memory.shape[:2]) if self.coverage_weight else None
         return RecurrentDecoderState(cells, ready, vector, None, coverage)
 
@@ -214,7 +214,7 @@ class RecurrentDecoder(Decoder):
         self, ids: Tensor, state: RecurrentDecoderState
     ) -> tuple[Tensor, RecurrentDecoderState]:
         y = self.embedding(self.known(ids))
-        vector, state = self._advance(y, state, self._mask(len(ids)))
+        vector, state = self._advance(y, state, self._mask(ids.shape[0]))
         if state.alignment is not None:
             self.alignment(state.alignment[:, None])
         return self.mixed(self.output(vector), state.alignment, state.table), state
@@ -349,6 +349,13 @@ class RecurrentDecoder(Decoder):
     def _join(self, context: Tensor, s: Tensor, mask: Tensor | None) -> Tensor:
         h = torch.tanh(self.W_c(torch.cat([context, s], -1)))
         return h if mask is None else h * mask
+
+    def export_start(self, encoded: Encoded) -> Any:
+        return self.initial_state(encoded.ragged())
+
+    def export_step(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+        logits, state = self.step(ids, state)
+        return logits, state._replace(alignment=None)
 
     def select(self, state: RecurrentDecoderState, rows: Tensor) -> RecurrentDecoderState:
         return RecurrentDecoderState(

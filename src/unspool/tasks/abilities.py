@@ -162,6 +162,32 @@ class Exports(Protocol):
 
 
 @runtime_checkable
+class ExportsSteps(Protocol):
+    """Its models write token by token, and can be written as a graph of the start and one of a
+    step."""
+
+    def export_start(self, model: nn.Module, inputs: tuple[Any, ...]) -> Any:
+        """The state before the first token, tensors in tuples; `inputs` of a batch of what is
+        read."""
+
+    def export_steps(self, model: nn.Module) -> Any:
+        """What has `export_step`, a decoder or a model."""
+
+    def export_answer(self) -> dict[str, Any]:
+        """What a program makes of the scores: `kind`, the target's tokenizer, limits."""
+
+    def export_text(self, model: nn.Module, item: Any) -> str:
+        """What the model writes for an item, by the search of that program."""
+
+    @property
+    def written_vocabulary(self) -> int: ...
+
+    @property
+    def reads_source(self) -> bool:
+        """Whether there is something to read before the first token."""
+
+
+@runtime_checkable
 class Continues(Protocol):
     """`predict` continues its items; `prompt`: whether these are a "text" or a "file"."""
 

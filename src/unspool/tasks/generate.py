@@ -303,6 +303,32 @@ class Generate(Task):
         for prompt in items:
             yield Continuation(prompt, "".join(self.generate(model, prompt, chosen)), chosen.seed)
 
+    def export_start(self, model: nn.Module, inputs: tuple[Any, ...]) -> Any:
+        assert isinstance(model, NextTokenModel)
+        steps: Any = model
+        return () if steps.by_prefix else steps.start(len(inputs[0]))
+
+    def export_steps(self, model: nn.Module) -> Any:
+        return model
+
+    def export_answer(self) -> dict[str, Any]:
+        tokenizer, network = self.tokenizer, self.config.model.network
+        return {
+            "kind": "continuation",
+            "tokenizer": tokenizer.to_json(),
+            "forbidden": tokenizer.special_ids(),
+            "context": self.config.train.bptt if network == "transformer" else None,
+        }
+
+    def export_text(self, model: nn.Module, item: Any) -> str:
+        return "".join(self.generate(model, item, Generation(temperature=0.0, length=20)))
+
+    @property
+    def written_vocabulary(self) -> int:
+        return len(self.tokenizer.vocab)
+
+    reads_source = False
+
     def generate(
         self, model: nn.Module, prompt: str, options: Generation | None = None
     ) -> Iterator[str]:

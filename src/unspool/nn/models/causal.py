@@ -8,7 +8,7 @@ scores (B, T, V) for what comes after each, and the new state. `read` stops befo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -64,6 +64,14 @@ class CausalModel(nn.Module, ABC):
     def select(self, state: Any, rows: Tensor) -> Any:
         """The state of some rows of the batch, for search."""
 
+    by_prefix: ClassVar[bool] = False  # as of `Decoder`
+
+    def export_step(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """For a graph: the latest step (B,) of ids, or all so far (B, T), -> scores (B, V), and
+        the new state, of tensors in tuples."""
+        logits, state = self(ids[:, None], state)
+        return logits[:, 0], state
+
 
 class RecurrentCausal(CausalModel):
     """A recurrent encoder, whose state is carried."""
@@ -97,6 +105,10 @@ class TransformerCausal(CausalModel):
     """
 
     length: int
+    by_prefix = True
+
+    def export_step(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+        return self(ids)[0][:, -1], ()
 
     def read(self, values: Tensor, state: Context | None) -> tuple[Tensor, Context | None]:
         """Without a state, as in training, a window is read at once and leaves none."""

@@ -184,6 +184,9 @@ class Summarize(Translate):
         part, notes = encode_rows(self, plan, progress)
         return part, [*notes, *longer_summaries(part)]
 
+    def export_limits(self) -> dict[str, Any]:
+        return {"min_length": 1, "grows": False, "short": SHORT}
+
     def judge(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         means = 100 * rouge(texts, [[text] for text in references]).mean(0)
         return dict(zip(ROUGE_METRICS, means.tolist()))

@@ -21,7 +21,7 @@ from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.part import Batch, Part
 from unspool.data.store.columns import Progress, Stored
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, Setting
 from unspool.io.files import in_run
 from unspool.nn.encoder import Copies
 from unspool.nn.models.seq2seq import Seq2Seq
@@ -45,8 +45,8 @@ from unspool.tasks.translate.answer import (
 )
 from unspool.tasks.translate.plan import plan_translation
 from unspool.tasks.translate.reading import SourceView, TranslationView
-from unspool.text.tokenizers import Tokenizer
-from unspool.text.vocab import SENTENCE_SPECIALS
+from unspool.text.tokenizers import SubwordTokenizer, Tokenizer
+from unspool.text.vocab import BEGIN_ID, END_ID, PAD_ID, SENTENCE_SPECIALS, UNK_ID
 
 VALIDATED = 1000  # sentences translated in a validation: enough to rank weights, in seconds
 CHUNK = 1024  # texts sorted by length together, and translated
@@ -279,14 +279,16 @@ class Translate(Task):
 
     def translator(self, model: nn.Module) -> Translator:
         assert isinstance(model, Seq2Seq)
-        settings, most = self.config.model, self.config.data.max_length
-        transformer = settings.network == "transformer"
-        return self.translates(
-            model,
-            *sides(self.fields),
-            aligns=transformer or settings.attention != "none",
-            most=most if transformer and settings.positions == "learned" else None,
-        )
+        settings = self.config.model
+        aligns = settings.network == "transformer" or settings.attention != "none"
+        return self.translates(model, *sides(self.fields), aligns=aligns, most=self.most_written)
+
+    @property
+    def most_written(self) -> int | None:
+        """Tokens that the model can write at all; None: any number."""
+        model = self.config.model
+        learned = model.network == "transformer" and model.positions == "learned"
+        return self.config.data.max_length if learned else None
 
     def _translate(
         self, model: Seq2Seq, part: Part, rows: np.ndarray, decoding: Decoding
@@ -295,6 +297,48 @@ class Translate(Task):
         pairs = part.raw(rows, ("source", "target"))
         translations = self.translator(model)([source for source, _ in pairs], decoding)
         return translations, [target for _, target in pairs]
+
+    def export_start(self, model: nn.Module, inputs: tuple[Any, ...]) -> Any:
+        assert isinstance(model, Seq2Seq)
+        if self.config.model.copying:
+            raise ConfigError(
+                "a decoder that copies words cannot be exported",
+                got="model.copy=true",
+                remedy=("train with ", Setting(copy=False)),
+            )
+        return model.decoder.export_start(model.encode(*inputs))
+
+    def export_steps(self, model: nn.Module) -> Any:
+        assert isinstance(model, Seq2Seq)
+        return model.decoder
+
+    def export_answer(self) -> dict[str, Any]:
+        unknown = isinstance(self.target_tokenizer, SubwordTokenizer)
+        return {
+            "kind": "text",
+            "tokenizer": self.target_tokenizer.to_json(),
+            "begin": BEGIN_ID,
+            "end": END_ID,
+            "forbidden": [PAD_ID, BEGIN_ID, *([UNK_ID] if unknown else [])],
+            "beam": Decoding.beam,
+            "length_penalty": Decoding.length_penalty,
+            "frame": self.input_field.frame.size,
+            "most": self.most_written,
+            **self.export_limits(),
+        }
+
+    def export_text(self, model: nn.Module, item: Any) -> str:
+        (answer,) = self.predict(model, [item], Decoding(keep_unknown=True))
+        return answer.translation
+
+    @property
+    def written_vocabulary(self) -> int:
+        return len(self.target_tokenizer)
+
+    reads_source = True
+
+    def export_limits(self) -> dict[str, Any]:
+        return {"min_length": 0, "grows": True}
 
     def _summed_loss(self, model: Seq2Seq, part: Part) -> tuple[float, int]:
         """The sum of the token losses of a part, and how many tokens its targets have."""
