@@ -34,6 +34,7 @@ from unspool.tasks.abilities import Calibrates, FitsDirectly, HasBaselines, HasF
 from unspool.tasks.embedding import extended, freeze_embedding, mix_report, place_vectors
 from unspool.tasks.examples import write_examples
 from unspool.tasks.linear import Fitting
+from unspool.tasks.stored_answers import write_answers
 from unspool.tasks.task import fits_directly
 from unspool.training.card import model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
@@ -336,6 +337,7 @@ def write_report(
         folder.write_report(report, {**mix_report(run.model), **more})
         for name, figure in fitted_pictures(report.to_json()):
             save_picture(figure, folder.path / f"{name}.png")
+    write_answers(folder.path, task, run.model)
     layers, counters = summary_of(task, run.model).lines(), run.counters
     assert counters is not None
     findings = task.findings(run.model) if isinstance(task, HasFindings) else []

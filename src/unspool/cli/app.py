@@ -23,6 +23,7 @@ from unspool.cli.look import look
 from unspool.cli.ngrams import ngrams
 from unspool.cli.options import with_plugins
 from unspool.cli.predict import predict
+from unspool.cli.serve import serve
 from unspool.cli.settings import settings
 from unspool.cli.summary import summary
 from unspool.cli.topics import topics
@@ -93,8 +94,8 @@ def unspool(
 
 
 for command in (
-    train, check, evaluate, predict, generate, summary, look, export, ngrams, compare, embed,
-    topics, settings, demo,
+    train, check, evaluate, predict, generate, summary, look, serve, export, ngrams, compare,
+    embed, topics, settings, demo,
 ):  # fmt: skip
     app.command(cls=GroupedCommand)(with_plugins(command))
 app.add_typer(vectors_app, name="vectors")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from functools import cache
 from html import escape
 from pathlib import Path
 from posixpath import dirname, join, normpath
@@ -22,19 +21,6 @@ from unspool.page.subject import Subject
 from unspool.page.views import VIEWS, chosen_view, views_of
 
 WEB = Path(__file__).parent / "web"
-TYPES = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "json": "application/json",
-}
-
-
-@cache
-def assets() -> frozenset[str]:
-    """Their names, such as views/training.js."""
-    kinds = {".html", ".css", ".js"}
-    return frozenset(p.relative_to(WEB).as_posix() for p in WEB.rglob("*") if p.suffix in kinds)
 
 
 def asset(name: str) -> bytes:

@@ -10,8 +10,9 @@ import numpy as np
 
 from unspool.insight.plots.style import COLOURS
 from unspool.io.pictures import new_figure, save_picture
+from unspool.tasks.document_vectors import unit_length
 from unspool.topic_model.corpus import inverse_document_frequency, tf_idf
-from unspool.topic_model.methods import Assigned, unit_length
+from unspool.topic_model.methods import Assigned
 from unspool.topic_model.settings import TopicSettings
 from unspool.vectors.picture import principal_plane
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from unspool.tasks.document_vectors import unit_length
 from unspool.topic_model.corpus import inverse_document_frequency, tf_idf
 from unspool.topic_model.settings import TopicSettings
 
@@ -199,9 +200,3 @@ def proportions(w: np.ndarray) -> np.ndarray:
     """Rows that sum to 1; a row of zeros stays one."""
     total = w.sum(1, keepdims=True)
     return np.divide(w, total, out=np.zeros_like(w), where=total > 0)
-
-
-def unit_length(x: np.ndarray) -> np.ndarray:
-    """Rows of length 1; a row of zeros stays one."""
-    length = np.linalg.norm(x, axis=-1, keepdims=True)
-    return np.divide(x, length, out=np.zeros_like(x), where=length > 0)

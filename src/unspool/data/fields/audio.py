@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from unspool.data.fields.source import SeriesWriter, StoredSize, VectorSource
 from unspool.data.fields.tokens import Display
 from unspool.data.read import Column
 from unspool.data.read.budget import Allowance
-from unspool.data.read.recording import Recording, numbers
+from unspool.data.read.recording import Recording, file_schema, numbers
 from unspool.data.read.sound import BLOCK, AudioInfo, Sound, as_sound, is_sound, wav_of
 from unspool.data.store.vectors import VectorColumn
 from unspool.errors import DataError, Setting
@@ -175,6 +175,8 @@ class AudioSource(VectorSource):
     def _streamed(self, parts: list[np.ndarray]) -> Recording:
         names = tuple(self.framing.names)
         return Recording(np.concatenate([np.zeros((0, len(names)), np.float32), *parts]), names)
+
+    json_schema: ClassVar = file_schema("wav", "audio/wav")
 
     def items(self, values: Any) -> Iterable[Any]:
         """A path alone, a pair of samples and their rate, or several of them."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from unspool.data.fields.source import VectorSource
 from unspool.data.fields.tokens import Display
 from unspool.data.read import Column
 from unspool.data.read.picture import Picture, as_picture
-from unspool.data.read.recording import Recording
+from unspool.data.read.recording import Recording, file_schema
 from unspool.errors import DataError
 from unspool.io.files import write_json
 
@@ -127,6 +127,8 @@ class EncodedImageSource(VectorSource):
 
     def example_steps(self, steps: int) -> int:
         return self.most_steps
+
+    json_schema: ClassVar = file_schema("file", "image/*")
 
     def items(self, values: Any) -> Iterable[Any]:
         return self.images.items(values)

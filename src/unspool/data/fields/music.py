@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -34,7 +34,7 @@ from unspool.data.read.music import (
     piece_from_json,
     piece_to_json,
 )
-from unspool.data.read.recording import Recording
+from unspool.data.read.recording import Recording, file_schema
 from unspool.data.store.vectors import VectorColumn
 from unspool.errors import DataError
 
@@ -114,6 +114,8 @@ class PianoRoll(VectorSource):
                 "there is no note in it", where=recording.name or where, remedy="give some"
             )
         super().refuse(recording, where)
+
+    json_schema: ClassVar = file_schema("midi", "audio/midi")
 
     def items(self, values: Any) -> Iterable[Any]:
         return piece_items(values)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -38,8 +38,10 @@ from unspool.data.read.music import (
     Midi,
     Piece,
     as_piece,
+    piece_from_json,
     piece_of_notes,
 )
+from unspool.data.read.recording import file_schema
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import TokenColumn
 from unspool.errors import DataError
@@ -204,6 +206,11 @@ class EventForm(TextForm):
 
     def to_json(self, raw: Any) -> str:
         return self.text(raw)
+
+    json_schema: ClassVar = {"anyOf": [{"type": "string"}, file_schema("midi", "audio/midi")]}
+
+    def from_json(self, value: Any, where: str) -> Any:
+        return value if isinstance(value, str) else piece_from_json(value, where, self.known.grid)
 
     def examiner(self, values: Any, *, words: bool, unit: str) -> None:
         """Pieces are counted, and not compared."""

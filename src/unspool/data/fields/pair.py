@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -189,6 +189,12 @@ class PairForm(TextForm):
     sample_text = f"some text {MARK} another"
     sides = ("one text", "another")
     streaming_reason = "it reads two texts, of which the second comes after the whole first"
+    json_schema: ClassVar = {
+        "anyOf": [
+            {"type": "string"},
+            {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
+        ]
+    }
 
     def option(self, name: str) -> Option:
         return Option("text", "text_pair")

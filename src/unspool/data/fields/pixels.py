@@ -20,7 +20,7 @@ from unspool.data.fields.series_values import FittedChannels, Moments, Scaler, S
 from unspool.data.fields.source import VectorSource
 from unspool.data.read import Column
 from unspool.data.read.picture import Header
-from unspool.data.read.recording import Recording
+from unspool.data.read.recording import Recording, file_schema
 from unspool.data.store.ragged import Ragged
 from unspool.errors import DataError, RunError, Setting
 from unspool.io.files import AGAIN, stored_state, write_json
@@ -325,6 +325,8 @@ class PixelSource(VectorSource):
 
     def unknown(self, values: Series, gappy: list[int]) -> list[str]:
         return self.changed(values.seen) if values.seen else []
+
+    json_schema: ClassVar = file_schema("file", "image/*")
 
     def from_json(self, value: Any, where: str) -> Recording:
         if isinstance(value, dict) and "file" in value:

@@ -31,6 +31,7 @@ from unspool.data.fields.series_values import (
 from unspool.data.fields.tokens import Display
 from unspool.data.read import Column
 from unspool.data.read.recording import (
+    SERIES_SCHEMA,
     Recording,
     as_recording,
     numbers,
@@ -295,6 +296,8 @@ class VectorSource(ABC):
         return channel_statistics(x)
 
     # Values as people give them
+
+    json_schema: ClassVar[dict[str, Any]] = SERIES_SCHEMA  # of what `from_json` takes
 
     def option(self, name: str) -> Option:
         return Option(name)

@@ -316,6 +316,7 @@ class TextForm:
     most_steps        steps that a network reads of a value at most; 0 where that is not known
     limited           whether values are cut to `data.max_length`
     streaming_reason  why values cannot be read as they arrive; None where they can
+    json_schema       of what `from_json` takes
     """
 
     kind: ClassVar[str] = "text"
@@ -326,6 +327,7 @@ class TextForm:
     limited: ClassVar[bool] = True
     display: ClassVar[Display] = Display("tokens")
     streaming_reason: ClassVar[str | None] = None
+    json_schema: ClassVar[dict[str, Any]] = {"type": "string"}
 
     def option(self, name: str) -> Option:
         return Option(name)

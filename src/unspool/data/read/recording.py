@@ -144,6 +144,40 @@ def recording_to_json(recording: Recording) -> dict[str, Any]:
     return {"name": recording.name, **fields} if recording.name else fields
 
 
+STEPS_SCHEMA: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": "array", "items": {"type": ["number", "null"]}, "minItems": 1},
+    "minItems": 1,
+}
+SERIES_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        STEPS_SCHEMA,
+        {
+            "type": "object",
+            "properties": {
+                "values": STEPS_SCHEMA,
+                "times": {"type": "array", "items": {"type": "number"}},
+                "channels": {"type": "array", "items": {"type": "string"}},
+                "name": {"type": "string"},
+            },
+            "required": ["values"],
+        },
+    ]
+}
+
+
+def file_schema(name: str, media: str) -> dict[str, Any]:
+    """The schema of a file in JSON, its bytes in base64 under `name`."""
+    return {
+        "type": "object",
+        "properties": {
+            name: {"type": "string", "contentEncoding": "base64", "contentMediaType": media},
+            "name": {"type": "string"},
+        },
+        "required": [name],
+    }
+
+
 def recording_from_json(value: Any, where: str) -> Recording:
     """{"values": [[1, 2], ...]} with perhaps times, dated, channels, static and name."""
     if not isinstance(value, dict):

@@ -1,0 +1,55 @@
+"""Vectors of inputs: what the encoder of a model makes of them, averaged over their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from unspool.data.part import Part
+from unspool.errors import ConfigError
+from unspool.nn.encoder import Encoder
+from unspool.nn.pooling import MeanPooling
+from unspool.tasks import Task
+from unspool.tasks.document_vectors import text_vectors, unit_length
+from unspool.tasks.task import as_array, walk
+
+LONGEST = 4096  # tokens of a text
+
+
+def vectors_unsupported_reason(task: Any, model: nn.Module) -> str | None:
+    """None where `input_vectors` gives vectors, otherwise the reason."""
+    if task.reads_tokens:
+        if task.input_field.form.sides:
+            return "it reads two texts"
+        try:
+            text_vectors(task, model, max_length=LONGEST, where=None)
+        except ConfigError as error:
+            return str(error)
+        return None
+    if not isinstance(getattr(model, "encoder", None), Encoder):
+        return f"a {task.config.model_name} has no encoder"
+    return None
+
+
+@torch.inference_mode()
+def input_vectors(task: Task, model: Any, items: Sequence[Any], where: object) -> np.ndarray:
+    """(N, E) at length 1."""
+    reason = vectors_unsupported_reason(task, model)
+    if reason is not None:
+        raise ConfigError(f"the model makes no vectors: {reason}", where=where)
+    if task.reads_tokens:
+        limit = task.config.data.max_length or LONGEST
+        texts = [item if isinstance(item, str) else " ".join(item) for item in items]
+        return text_vectors(task, model, max_length=limit, where=where)(texts)
+    part = Part.of(task.fields, **{task.input: list(items)})
+    vectors: list[Any] = [None] * len(items)
+    for batch in walk(task.batches(part, training=False), model):
+        encoded = model.encoder(*batch[task.input].inputs[:2])
+        mean = MeanPooling(encoded.outputs.shape[-1])(encoded.outputs, encoded.lengths)
+        for row, vector in zip(batch.rows, as_array(mean.float())):
+            vectors[row] = vector
+    return unit_length(np.stack(vectors))
