@@ -26,8 +26,8 @@ from urllib.request import urlopen
 import unspool
 from timing import installed, parser, set_up, write_json
 from unspool.demos.reviews import reviews, write_csv
-from unspool.page.server import PageServer
 from unspool.page.views import views_of
+from unspool.serve.page import PageServer
 
 MODELS = ("bilstm", "bigru", "transformer")
 SHORT, LONG = 60, 2000

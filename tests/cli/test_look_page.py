@@ -11,7 +11,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from unspool.page import look as page
+from unspool.serve import look as page
+from unspool.serve.page import PageServer
 
 # A shell that runs the tests in the background has its children ignore Ctrl-C.
 COMMAND = (
@@ -46,7 +47,7 @@ def opened(monkeypatch) -> list[str]:
     """The addresses that the browser was asked to open; no server waits for requests."""
     found: list[str] = []
     monkeypatch.setattr(page.webbrowser, "open", found.append)
-    monkeypatch.setattr(page.PageServer, "serve_forever", lambda self: None)
+    monkeypatch.setattr(PageServer, "serve_forever", lambda self: None)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from unspool.page.server import PageServer
+from unspool.serve.page import PageServer
 
 
 def asked(server: PageServer, name: str, **given: object) -> Any:

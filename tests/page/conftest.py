@@ -29,8 +29,8 @@ from tones import write_labels, write_texts
 from unspool.api.train import train
 from unspool.demos.chorale import write_chorales
 from unspool.demos.handwriting import write_words, written
-from unspool.page.server import PageServer
 from unspool.page.subject import open_subject
+from unspool.serve.page import PageServer
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]

@@ -77,7 +77,7 @@ def test_the_answer_of_the_page(subject) -> None:
 
 def test_the_view(subject, tmp_path: Path) -> None:
     """A saved page has it, with its numbers."""
-    from unspool.page.look import LookPage
+    from unspool.serve.look import LookPage
 
     LookPage(subject, None, "picture").save(tmp_path / "page.html")
     assert '"picture"' in (tmp_path / "page.html").read_text()

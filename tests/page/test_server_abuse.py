@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
 import resource
 import socket
@@ -14,9 +16,12 @@ from typing import Any
 
 import pytest
 
-from unspool.page import server as module
-from unspool.page import server as page_server
-from unspool.page.server import MOST, READING, PageServer
+from unspool.io.assets import Assets
+from unspool.page import answers
+from unspool.serve import connections, page
+from unspool.serve.connections import READING
+from unspool.serve.page import MOST, PageServer
+from unspool.serve.server import free_descriptors
 
 HALF = b"GET / HTTP/1.1\r\nHost: "
 
@@ -40,19 +45,14 @@ def whole(server: PageServer, target: str = "/") -> bytes:
 
 
 def status(connection: socket.socket) -> int:
-    """Of a reply; 400 where it is no more than a line, as to a request of no known version."""
-    reply = connection.recv(1 << 16)
-    return 400 if reply.startswith(b'{"error": "Bad ') else int(reply.split()[1])
+    """Of a reply."""
+    return int(connection.recv(1 << 16).split()[1])
 
 
 def is_closed(connection: socket.socket) -> bool:
     with suppress(ConnectionError):
         return connection.recv(1 << 16) == b""
     return True
-
-
-def request_threads() -> list[threading.Thread]:
-    return [t for t in threading.enumerate() if "process_request_thread" in t.name]
 
 
 def until(true: Callable[[], bool], seconds: float = 60.0) -> bool:
@@ -73,14 +73,11 @@ def test_half_requests_keep_nobody_waiting(server, connect) -> None:
     assert status(good) == 200
     assert time.monotonic() - started < READING / 2
     assert len(server.connections) <= MOST
-    # Of those that were closed, some threads may be about to end.
-    assert until(lambda: len(request_threads()) <= MOST + 8)
     assert is_closed(held[0])  # the one that had waited longest
 
 
 def test_a_request_has_to_come_in_time_also_byte_by_byte(server, connect, monkeypatch) -> None:
-    monkeypatch.setattr(module, "READING", 0.5)
-    monkeypatch.setattr(page_server, "READING", 0.5)
+    monkeypatch.setattr(connections, "READING", 0.5)
     slow, silent = connect(), connect()
     started = time.monotonic()
     with suppress(ConnectionError):
@@ -93,8 +90,8 @@ def test_a_request_has_to_come_in_time_also_byte_by_byte(server, connect, monkey
 
 
 def test_a_client_that_does_not_read_its_reply(server, connect, monkeypatch) -> None:
-    monkeypatch.setattr(module, "WRITING", 0.5)
-    monkeypatch.setattr(module, "asset", lambda name: bytes(30_000_000))
+    monkeypatch.setattr(connections, "WRITING", 0.5)
+    monkeypatch.setattr(Assets, "read", lambda *_: bytes(30_000_000))
     lazy = connect()
     lazy.sendall(whole(server))
     assert until(lambda: len(server.connections) == 1)
@@ -103,8 +100,8 @@ def test_a_client_that_does_not_read_its_reply(server, connect, monkeypatch) -> 
 
 def test_work_is_given_all_the_time_that_it_takes(server, connect, monkeypatch) -> None:
     """The client waits for us; that is not its fault."""
-    monkeypatch.setattr(module, "READING", 0.3)
-    monkeypatch.setattr(module, "answer", lambda *_: time.sleep(1.5) or {"done": True})
+    monkeypatch.setattr(connections, "READING", 0.3)
+    monkeypatch.setattr(answers, "answer", lambda *_: time.sleep(1.5) or {"done": True})
     asking = connect()
     asking.sendall(whole(server, "/api/trace?text=a"))
     assert status(asking) == 200
@@ -112,7 +109,7 @@ def test_work_is_given_all_the_time_that_it_takes(server, connect, monkeypatch) 
 
 def test_questions_of_clients_that_have_gone_are_not_answered(server, connect, monkeypatch) -> None:
     asked = []
-    monkeypatch.setattr(module, "answer", lambda *given: asked.append(given) or time.sleep(0.4))
+    monkeypatch.setattr(answers, "answer", lambda *given: asked.append(given) or time.sleep(0.4))
     for i in range(12):
         leaving = connect()
         leaving.sendall(whole(server, f"/api/trace?text={i}"))
@@ -129,43 +126,46 @@ def test_questions_of_clients_that_have_gone_are_not_answered(server, connect, m
 
 def test_so_many_questions_wait_and_no_more(server, connect, monkeypatch) -> None:
     wait = threading.Event()
-    monkeypatch.setattr(module, "answer", lambda *_: wait.wait(20) and {})
-    asking = [connect() for _ in range(module.WAITING)]
+    monkeypatch.setattr(answers, "answer", lambda *_: wait.wait(20) and {})
+    asking = [connect() for _ in range(page.WAITING)]
     for i, own in enumerate(asking):
         own.sendall(whole(server, f"/api/trace?text={i}"))
-    assert until(lambda: server.waiting._value == 0)
+    assert until(lambda: server.waiting == page.WAITING)
     more = connect()
     more.sendall(whole(server, "/api/trace?text=more"))
     assert status(more) == 503
     wait.set()
-    assert [status(own) for own in asking] == [200] * module.WAITING
+    assert [status(own) for own in asking] == [200] * page.WAITING
 
 
 def test_when_all_are_being_answered_a_new_one_is_refused(server, connect, monkeypatch) -> None:
     wait = threading.Event()
-    monkeypatch.setattr(module, "asset", lambda name: wait.wait(20) and b"")
-    asking = [connect() for _ in range(MOST)]
-    for own in asking:
-        own.sendall(whole(server))
-    busy = server.connections._late
-    assert until(lambda: [*busy.values()].count(None) == MOST)
+    monkeypatch.setattr(answers, "answer", lambda *_: wait.wait(20) and {})
+    monkeypatch.setattr(server.connections, "most", 8)
+    asking = [connect() for _ in range(8)]
+    for i, own in enumerate(asking):
+        own.sendall(whole(server, f"/api/trace?text=all{i}"))
+    busy = server.connections.late
+    assert until(lambda: [*busy.values()].count(None) == 8)
     assert is_closed(connect())
     wait.set()
-    assert [status(own) for own in asking] == [200] * MOST
+    assert [status(own) for own in asking] == [200] * 8
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs the list of descriptors")
 def test_without_descriptors_the_server_rests(connect, server) -> None:
     waiting = PageServer(None)
-    clients = [socket.create_connection(waiting.server_address) for _ in range(8)]
-    thread = threading.Thread(target=waiting.serve_forever, args=(0.05,), daemon=True)
+    clients = [socket.socket() for _ in range(8)]
+    threading.Thread(target=waiting.serve_forever, daemon=True).start()
+    assert until(lambda: waiting.server is not None and waiting.server.started)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     probe = os.dup(0)  # the lowest number that is free
     os.close(probe)
     resource.setrlimit(resource.RLIMIT_NOFILE, (probe, hard))
     try:
         busy = time.process_time()
-        thread.start()
+        for own in clients:
+            own.connect(waiting.server_address)
         time.sleep(1.0)
         busy = time.process_time() - busy
     finally:
@@ -184,14 +184,13 @@ def test_descriptors_are_made_free(server, monkeypatch) -> None:
     """Where there are none left, the half request that has waited longest gives its own."""
     ended: list[Any] = []
     monkeypatch.setattr(server.connections, "end_longest", lambda: ended.append(1))
-    monkeypatch.setattr(module, "BACK_OFF", 0)
 
-    def no_more(self) -> Any:
-        raise OSError(module.errno.EMFILE, "Too many open files")
+    async def no_more() -> None:
+        free_descriptors(server.connections)
+        error = OSError(errno.EMFILE, "Too many open files")
+        asyncio.get_running_loop().call_exception_handler({"exception": error})
 
-    monkeypatch.setattr(module.ThreadingHTTPServer, "get_request", no_more)
-    with pytest.raises(OSError, match="Too many open files"):
-        server.get_request()
+    asyncio.run(no_more())
     assert ended == [1]
 
 
@@ -203,10 +202,10 @@ def test_descriptors_are_made_free(server, monkeypatch) -> None:
         (b"GET /api/trace?text=a&first=" + b"9" * 5000 + b" HTTP/1.1\r\nHost: %s\r\n\r\n", 400),
         (b"GET /api/positions?length=" + b"9" * 5000 + b" HTTP/1.1\r\nHost: %s\r\n\r\n", 400),
         (b"GET / HTTP/" + b"9" * 5000 + b".1\r\nHost: %s\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost: %s\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n", 200),
+        (b"GET / HTTP/1.1\r\nHost: %s\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 500 + b"\r\n", 431),
         (b"GET / HTTP/1.1\r\nA: " + b"b" * 70_000 + b"\r\n\r\n", 431),
-        (b"GET / HTTP/1.1\r\n\xff\xfe: \x00\r\n\r\n", 403),
+        (b"GET / HTTP/1.1\r\n\xff\xfe: \x00\r\n\r\n", 400),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 TLS\r\n\r\n", 400),
         (b"\x00\r\n\r\n", 400),
     ],
@@ -251,4 +250,6 @@ def test_replies_are_sent_at_once(server, connect) -> None:
     asking = connect()
     asking.sendall(HALF)
     option = socket.IPPROTO_TCP, socket.TCP_NODELAY
-    assert until(lambda: any(own.getsockopt(*option) for own in [*server.connections._late]))
+    assert until(lambda: len(server.connections) > 0)
+    sockets = [own.transport.get_extra_info("socket") for own in [*server.connections.late]]
+    assert any(own.getsockopt(*option) for own in sockets)

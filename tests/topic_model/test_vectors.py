@@ -11,7 +11,7 @@ import torch
 import unspool
 from unspool.errors import UserError
 from unspool.nn.pooling import MeanPooling
-from unspool.topic_model import vectors
+from unspool.tasks import document_vectors
 from unspool.topic_model.vectors import open_vectors, read_vectors
 
 WORDS = "the a film plot cast music was is felt seemed very good great fine lovely bad poor dull"
@@ -58,7 +58,7 @@ def test_a_pretrained_folder_gives_the_library_s_mean(tmp_path: Path, monkeypatc
     with torch.no_grad():
         states = theirs(**batch).last_hidden_state
     mean = MeanPooling(16)(states, batch["attention_mask"].sum(1))
-    monkeypatch.setattr(vectors, "BATCH_TOKENS", 10)
+    monkeypatch.setattr(document_vectors, "BATCH_TOKENS", 10)
     ours = open_vectors(tmp_path, max_length=8)(texts)
     np.testing.assert_allclose(ours, torch.nn.functional.normalize(mean).numpy(), atol=1e-5)
 

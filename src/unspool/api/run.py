@@ -42,8 +42,8 @@ if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.insight.saliency import Saliency
     from unspool.insight.summary import ModelSummary
     from unspool.insight.trace import Trace
-    from unspool.page.look import LookPage
     from unspool.page.subject import Subject
+    from unspool.serve.look import LookPage
     from unspool.tasks.compose.answer import Composed
     from unspool.tasks.elmo import WordsInContext
     from unspool.tasks.generate import Generation
@@ -384,7 +384,7 @@ class Run:
         view   ahead (of a forecast), transcript, writing, unrolled, attention, saliency, gradients,
                ngrams, positions, neighbours or training; None: all that this model has
         """
-        from unspool.page.look import LookPage
+        from unspool.serve.look import LookPage
 
         return LookPage(self.inside.subject(), text, view)
 

@@ -287,8 +287,8 @@ def open_page(
 ) -> None:
     from unspool.errors import ConfigError
     from unspool.insight.ngrams import ngrams_of_file
-    from unspool.page.look import LookPage
     from unspool.page.subject import open_subject
+    from unspool.serve.look import LookPage
 
     if html is not None and (port is not None or not browser):
         raise ConfigError(

@@ -24,10 +24,10 @@ from unspool.io.assets import TYPES, Assets
 from unspool.serve import frames
 from unspool.serve.bodies import items_body, json_body, lines_of
 from unspool.serve.frames import Reply
-from unspool.serve.gate import Figures, Gate, Log, refuse
+from unspool.serve.gate import Figures, Gate, RequestLog, refuse
 from unspool.serve.openapi import openapi_of
 from unspool.serve.problems import MEDIA, Problem
-from unspool.serve.process import Job, Model, Models
+from unspool.serve.process import Model, Models, PendingRequest
 from unspool.serve.settings import ServeSettings
 
 JSON = "application/json"
@@ -45,10 +45,12 @@ class Content(Response):
         return bytes(content)
 
 
-class Parts(Response):
+class PartsReply(Response):
     """A reply that grows: parts of a job as they come, several in one piece where they queue."""
 
-    def __init__(self, parts: asyncio.Queue[bytes | Reply], job: Job, media: str) -> None:
+    def __init__(
+        self, parts: asyncio.Queue[bytes | Reply], job: PendingRequest, media: str
+    ) -> None:
         super().__init__(None, 200, media_type=media)
         del self.headers["content-length"]
         self.parts, self.job = parts, job
@@ -169,7 +171,7 @@ class Service:
         connection = request.scope["state"].get("connection")
         if connection is not None:
             connection.on_lost = job.leave
-        return Parts(parts, job, "text/event-stream")
+        return PartsReply(parts, job, "text/event-stream")
 
     # Streams
 
@@ -183,13 +185,13 @@ class Service:
         return await self.answer(request, model, frames.STREAM, body, session)
 
     async def stream(self, request: Request) -> Response:
-        """Lines of JSON, a chunk each, to lines of JSON."""
+        """LinesReply of JSON, a chunk each, to lines of JSON."""
         request.scope["state"]["operation"] = "stream"
         model = self.able(self.model(request), "stream")
         connection = request.scope["state"].get("connection")
         if connection is not None:
             connection.hold()
-        return Lines(self, model, request)
+        return LinesReply(self, model, request)
 
     async def push(self, model: Model, session: str, chunk: bytes) -> tuple[str, Reply]:
         """Continue a stream; its name, or "" where it has ended, and the reply."""
@@ -323,7 +325,7 @@ class Service:
         return Content(PAGE.read(name), TYPES[name.rpartition(".")[2]])
 
 
-class Lines(Response):
+class LinesReply(Response):
     """The answers to the lines of a request, a line each, while they come."""
 
     def __init__(self, service: Service, model: Model, request: Request) -> None:
@@ -371,7 +373,7 @@ def shown(value: Any) -> Response:
     return Content(json.dumps(value).encode())
 
 
-def make_app(models: Models, settings: ServeSettings, log: Log) -> Gate:
+def make_app(models: Models, settings: ServeSettings, log: RequestLog) -> Gate:
     """The whole application behind its gate."""
     service = Service(models, settings)
     app = FastAPI(title="unspool", version=__version__, openapi_url=None)
@@ -405,14 +407,33 @@ def make_app(models: Models, settings: ServeSettings, log: Log) -> Gate:
         app.router.routes.append(Route(path, handler, methods=[method]))
     app.router.routes.append(WebSocketRoute(f"{model}/stream", service.websocket))
     if settings.look:
-        from unspool.serve.look import look_routes
+        from unspool.serve.look_routes import look_mount
 
-        look_routes(app, service)
+        app.router.routes.append(look_mount(models))
     app.add_exception_handler(HTTPException, as_problem)
+    app.add_exception_handler(Problem, as_reply)
+    app.add_exception_handler(Exception, as_fault)
     hosts = () if settings.token is not None or settings.uds or not settings.loopback else (
         "127.0.0.1", "localhost", "::1",
     )  # fmt: skip
     return Gate(app, token=settings.token, hosts=hosts, figures=service.figures, log=log)
+
+
+async def as_reply(request: Any, error: Any) -> Any:
+    """Reply with a problem."""
+    if isinstance(request, WebSocket):
+        await refuse(request.scope, request.send, error)
+        return None
+    response = Content(error.content(), MEDIA, error.status)
+    if error.status in (429, 503):
+        response.headers["retry-after"] = str(error.retry or 1)
+    return response
+
+
+async def as_fault(request: Request, error: Exception) -> Response:
+    """Reply to a fault of unspool's."""
+    problem = Problem(500, f"unspool failed: {type(error).__name__}")
+    return Content(problem.content(), MEDIA, 500)
 
 
 async def as_problem(request: Request, error: Any) -> Response:

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import Field
 
-from unspool.serve.generation import Generator, Growing, Piece, prompts_of
+from unspool.serve.generation import Generator, GrowingRow, TextPiece, prompts_of
 from unspool.serve.problems import Problem
 from unspool.serve.schemas import Strict
-from unspool.serve.settings import Limits
+from unspool.serve.settings import ServeLimits
 from unspool.serve.work import dumped
 from unspool.tasks.generate import Generation
 from unspool.text.growing import GrowingText
@@ -41,7 +41,13 @@ class Completing:
     """One request with its texts."""
 
     def __init__(
-        self, id: int, name: str, request: Completion, tokenizer: Any, limits: Limits, send: Send
+        self,
+        id: int,
+        name: str,
+        request: Completion,
+        tokenizer: Any,
+        limits: ServeLimits,
+        send: Send,
     ) -> None:
         self.name, self.request, self.send = name, request, send
         self.about = {
@@ -62,11 +68,11 @@ class Completing:
         for index, row in enumerate(self.rows):
             prompt = prompts[index // (request.n or 1)]
             if request.echo:
-                self.add(index, Piece(prompt, [], [], [], None))
+                self.add(index, TextPiece(prompt, [], [], [], None))
             if row.length == 0:
-                self.add(index, Piece("", [], [], [], "length"))
+                self.add(index, TextPiece("", [], [], [], "length"))
 
-    def check(self, prompts: list[str], limits: Limits) -> None:
+    def check(self, prompts: list[str], limits: ServeLimits) -> None:
         request = self.request
         texts = len(prompts) * (request.n or 1)
         if not 0 < texts <= limits.width:
@@ -83,7 +89,7 @@ class Completing:
         stop = self.request.stop
         return () if stop is None else (stop,) if isinstance(stop, str) else tuple(stop)
 
-    def row(self, index: int, prompt: str, tokenizer: Any) -> Growing:
+    def row(self, index: int, prompt: str, tokenizer: Any) -> GrowingRow:
         request = self.request
         options = Generation(
             length=16 if request.max_tokens is None else request.max_tokens,
@@ -93,7 +99,7 @@ class Completing:
             seed=((1 if request.seed is None else request.seed) + index) % 2**63,
         )
         ids = [int(i) for i in tokenizer.encode(prompt or "\n")]
-        return Growing(
+        return GrowingRow(
             ids or [int(i) for i in tokenizer.encode("\n")],
             options.sampling(forbidden=tuple(tokenizer.special_ids())),
             options.length,
@@ -115,7 +121,7 @@ class Completing:
     def choice(self, index: int, text: str = "") -> dict[str, Any]:
         return {"index": index, "text": text, "logprobs": None, "finish_reason": None}
 
-    def add(self, index: int, piece: Piece) -> None:
+    def add(self, index: int, piece: TextPiece) -> None:
         """Send a piece, or keep it until all texts have ended."""
         self.made += len(piece.tokens)
         self.left -= piece.reason is not None
@@ -138,7 +144,7 @@ class Completing:
             }
             self.send(dumped({**self.about, "choices": self.choices, "usage": usage}), True)
 
-    def extend(self, choice: dict[str, Any], piece: Piece) -> None:
+    def extend(self, choice: dict[str, Any], piece: TextPiece) -> None:
         choice["finish_reason"] = piece.reason
         if self.request.logprobs is None:
             return

@@ -19,6 +19,7 @@ READING = 10.0  # seconds for a whole request; a connection kept for the next on
 WRITING = 60.0  # seconds in which a client has to take what was written
 RATE = 50_000  # bytes of a body that give another second
 HEAD = 65_536  # bytes of a request before its body
+HEADERS = 100
 LINGER = 0.3  # seconds that an idle connection has to send a request while the server ends
 
 
@@ -80,8 +81,9 @@ def bounded_protocol(connections: Connections, head: int = HEAD) -> type[HttpToo
 
         head = 0  # bytes of the request so far, until its headers are complete
         reading_body = False
-        received = 0
+        received = size = 0
         on_lost: Callable[[], None] | None = None  # when the client has gone
+        refusal = (400, "a request that cannot be read")
 
         def connection_made(self, transport: Any) -> None:
             self.in_head = True
@@ -107,18 +109,26 @@ def bounded_protocol(connections: Connections, head: int = HEAD) -> type[HttpToo
                 )
             super().data_received(data)
             if self.in_head and self.head > head:
-                self.refuse(414 if not self.headers else 431, "the headers are too long")
+                self.refuse(431 if self.headers else 414, "the headers are too long")
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            self.size += len(name) + len(value)
+            if len(self.headers) >= HEADERS or self.size > head:
+                self.refusal = (431, f"a request has at most {HEADERS} headers of {head:,} bytes")
+                raise ValueError
+            super().on_header(name, value)
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
-            self.in_head, self.received = True, 0
+            self.in_head, self.received, self.size = True, 0, 0
             self.scope["state"]["connection"] = self
             connections.expect(self, READING)
 
         def on_headers_complete(self) -> None:
             self.in_head, self.head, self.reading_body = False, 0, True
             if len(self.url) > head:
-                raise ValueError("the address is too long")
+                self.refusal = (414, "the address is too long")
+                raise ValueError
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:
@@ -164,7 +174,7 @@ def bounded_protocol(connections: Connections, head: int = HEAD) -> type[HttpToo
             super().handle_websocket_upgrade()
 
         def send_400_response(self, msg: str) -> None:
-            self.refuse(400, "a request that cannot be read")
+            self.refuse(*self.refusal)
 
         def refuse(self, status: int, detail: str) -> None:
             """Answer what cannot be read, and close."""

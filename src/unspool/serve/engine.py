@@ -24,7 +24,7 @@ from unspool.errors import UserError
 from unspool.serve import frames
 from unspool.serve.frames import RequestReader, reply_frame
 from unspool.serve.problems import Problem, problem_content
-from unspool.serve.settings import Limits
+from unspool.serve.settings import ServeLimits
 
 RECEIVED = 1 << 18  # bytes of the socket at once
 SWEEP = 1.0  # seconds after which an idle process looks for expired streams
@@ -43,13 +43,13 @@ class EngineSettings:
     plugins: tuple[str, ...]
     texts: bool
     prefix: str  # of the names of its streams
-    limits: Limits
+    limits: ServeLimits
 
 
 class Arrived(NamedTuple):
     """A request with the moment of its arrival."""
 
-    request: frames.Request
+    request: frames.RequestFrame
     moment: float
 
 
@@ -141,7 +141,7 @@ class Engine:
                 break
         return True
 
-    def take(self, request: frames.Request) -> None:
+    def take(self, request: frames.RequestFrame) -> None:
         if request.operation == frames.CANCEL:
             self.cancel(request.id)
         else:
@@ -210,7 +210,7 @@ class Engine:
             self.fail(request.id, error)
             return None
 
-    def operation(self, request: frames.Request) -> Any:
+    def operation(self, request: frames.RequestFrame) -> Any:
         id, body, served = request.id, request.body, self.served
         if request.operation == frames.PREDICT:
             return served.predict(id, body)

@@ -18,7 +18,7 @@ STARTED = 0  # the id of the description that a process sends first
 BATCHES = 1  # the id of its figures
 
 
-class Request(NamedTuple):
+class RequestFrame(NamedTuple):
     id: int
     operation: int
     argument: str
@@ -48,9 +48,9 @@ class RequestReader:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> list[Request]:
+    def feed(self, data: bytes) -> list[RequestFrame]:
         self._buffer += data
-        start, end, complete = 0, len(self._buffer), list[Request]()
+        start, end, complete = 0, len(self._buffer), list[RequestFrame]()
         while end - start >= REQUEST.size:
             size, id, operation, _, argument = REQUEST.unpack_from(self._buffer, start)
             first = start + REQUEST.size
@@ -58,7 +58,7 @@ class RequestReader:
                 break
             middle, start = first + argument, first + size
             text = self._buffer[first:middle].decode()
-            complete.append(Request(id, operation, text, bytes(self._buffer[middle:start])))
+            complete.append(RequestFrame(id, operation, text, bytes(self._buffer[middle:start])))
         del self._buffer[:start]
         return complete
 

@@ -78,7 +78,7 @@ class Figures:
         children[1].observe(seconds)
 
 
-class Log:
+class RequestLog:
     """Lines of JSON on standard error, some at a time."""
 
     def __init__(self, write: Callable[[str], Any] | None = None, *, quiet: bool = False) -> None:
@@ -116,7 +116,7 @@ class Gate:
         token: str | None,
         hosts: Iterable[str],
         figures: Figures,
-        log: Log,
+        log: RequestLog,
     ) -> None:
         self.app, self.figures, self.log = app, figures, log
         self.token = None if token is None else token.encode()

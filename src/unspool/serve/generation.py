@@ -21,7 +21,7 @@ from unspool.text.growing import GrowingText
 PROMPT = 512  # tokens that are read at once
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """What a step adds to a text.
 
     text      new characters, perhaps none
@@ -39,7 +39,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(eq=False)
-class Growing:
+class GrowingRow:
     """One text that is written.
 
     length  tokens to write
@@ -53,7 +53,7 @@ class Growing:
     length: int
     stop: tuple[str, ...]
     top: int | None
-    emit: Callable[[Piece], None]
+    emit: Callable[[TextPiece], None]
     text: GrowingText
     written: int = 0
     held: str = ""  # characters that may become a stop
@@ -87,7 +87,7 @@ class Growing:
         return True
 
     def give(self, text: str, reason: str | None) -> None:
-        self.emit(Piece(text, self.tokens, self.nats, self.best, reason))
+        self.emit(TextPiece(text, self.tokens, self.nats, self.best, reason))
         self.tokens, self.nats, self.best = [], [], []
 
 
@@ -97,10 +97,10 @@ def possible_stop(text: str, stop: str) -> int:
     return next((n for n in range(longest, 0, -1) if stop.startswith(text[-n:])), 0)
 
 
-class Group:
+class TextGroup:
     """Texts that are written side by side, with the state of the model for all of them."""
 
-    def __init__(self, rows: list[Growing], state: Any, logits: Tensor) -> None:
+    def __init__(self, rows: list[GrowingRow], state: Any, logits: Tensor) -> None:
         self.rows, self.state, self.logits = rows, state, logits
 
 
@@ -111,14 +111,14 @@ class Generator:
         self.model, self.tokenizer, self.most = model, tokenizer, most
         self.packed = pack_steps(model)
         self.forbidden = list(tokenizer.special_ids())
-        self.waiting: list[Growing] = []
-        self.groups: list[Group] = []
+        self.waiting: list[GrowingRow] = []
+        self.groups: list[TextGroup] = []
         self.steps = self.made = 0
 
     def __len__(self) -> int:
         return len(self.waiting) + sum(len(group.rows) for group in self.groups)
 
-    def add(self, row: Growing) -> None:
+    def add(self, row: GrowingRow) -> None:
         self.waiting.append(row)
 
     @torch.inference_mode()
@@ -135,13 +135,13 @@ class Generator:
         self.waiting = [row for row in self.waiting if not row.cancelled]
         room = self.most - sum(len(group.rows) for group in self.groups)
         admitted, self.waiting = self.waiting[:room], self.waiting[room:]
-        by_prompt: dict[tuple[int, ...], list[Growing]] = {}
+        by_prompt: dict[tuple[int, ...], list[GrowingRow]] = {}
         for row in admitted:
             by_prompt.setdefault(tuple(row.ids), []).append(row)
         for ids, rows in by_prompt.items():
             self.join(self.read(ids, rows))
 
-    def read(self, ids: Sequence[int], rows: list[Growing]) -> Group:
+    def read(self, ids: Sequence[int], rows: list[GrowingRow]) -> TextGroup:
         """The state after a prompt, for all texts that begin with it."""
         state, logits = None, None
         for first in range(0, len(ids), PROMPT):
@@ -150,9 +150,9 @@ class Generator:
             logits = scores[:, -1]
         assert logits is not None
         copies = torch.zeros(len(rows), dtype=torch.int64)
-        return Group(rows, self.model.select(state, copies), logits[copies])
+        return TextGroup(rows, self.model.select(state, copies), logits[copies])
 
-    def join(self, new: Group) -> None:
+    def join(self, new: TextGroup) -> None:
         """Recurrent states have no length, so all texts are one group."""
         if self.groups and isinstance(self.model, RecurrentCausal):
             group = self.groups[0]
@@ -162,7 +162,7 @@ class Generator:
         else:
             self.groups.append(new)
 
-    def advance(self, group: Group) -> None:
+    def advance(self, group: TextGroup) -> None:
         """Sample a token of each text, show it, and read it where the text goes on."""
         ids = self.sampled(group)
         pieces = [row.text.add(token) for row, token in zip(group.rows, ids)]
@@ -179,7 +179,7 @@ class Generator:
             torch.tensor([ids[i] for i in kept]), group.state
         )
 
-    def sampled(self, group: Group) -> list[int]:
+    def sampled(self, group: TextGroup) -> list[int]:
         """A token of each text: the one that its `Sampling` takes alone."""
         logits = group.logits.double()
         logits[:, self.forbidden] = -torch.inf
@@ -198,7 +198,7 @@ class Generator:
                 ids.append(int(row.sampling.sample(group.logits[i : i + 1], row.generator)))
         return ids
 
-    def explain(self, group: Group, ids: list[int]) -> None:
+    def explain(self, group: TextGroup, ids: list[int]) -> None:
         """Keep the log probabilities of tokens, where they are asked for."""
         rows = [i for i, row in enumerate(group.rows) if row.top is not None]
         if not rows:

@@ -8,7 +8,7 @@ from typing import Any
 from unspool import __version__
 from unspool.serve.problems import MEDIA, SCHEMA
 from unspool.serve.process import Model
-from unspool.serve.settings import Limits
+from unspool.serve.settings import ServeLimits
 
 ANY: dict[str, Any] = {"type": "object"}
 TEXT: dict[str, Any] = {"type": "string"}
@@ -89,7 +89,7 @@ INFER: dict[str, Any] = {
 }
 
 
-def openapi_of(models: Mapping[str, Model], limits: Limits, *, token: bool) -> dict[str, Any]:
+def openapi_of(models: Mapping[str, Model], limits: ServeLimits, *, token: bool) -> dict[str, Any]:
     """The document: each route of each model with its own schemas."""
     paths: dict[str, Any] = {
         "/healthz": get("Whether the server is alive"),

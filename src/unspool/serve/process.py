@@ -21,7 +21,7 @@ from unspool.serve import frames
 from unspool.serve.engine import EngineSettings, run_engine
 from unspool.serve.frames import Reply, ReplyReader, request_frame
 from unspool.serve.problems import Problem, problem_content
-from unspool.serve.settings import Limits, ServeSettings
+from unspool.serve.settings import ServeLimits, ServeSettings
 
 LOADING = 300.0  # seconds in which a model has to be ready
 HANGING = 3.0  # deadlines after which a process that gives no answer is ended
@@ -29,7 +29,7 @@ PAUSE = (0.5, 30.0)  # seconds before a process that has died is started again: 
 BUFFERED = 64_000_000  # bytes of requests that wait for one process
 
 
-class Job:
+class PendingRequest:
     """A request that a process works at.
 
     on_part   gets each part of a reply that comes in several
@@ -66,7 +66,7 @@ class ModelProcess(asyncio.Protocol):
         self.settings, self.limits, self.on_end = settings, settings.limits, on_end
         self.loop = asyncio.get_running_loop()
         self.reader = ReplyReader()
-        self.jobs: dict[int, Job] = {}
+        self.jobs: dict[int, PendingRequest] = {}
         self.started: asyncio.Future[dict[str, Any]] = self.loop.create_future()
         self.next_id, self.buffered, self.ended = 2, 0, False
         self.figures = (0, 0, 0, 0)
@@ -127,12 +127,12 @@ class ModelProcess(asyncio.Protocol):
 
     def submit(
         self, operation: int, argument: str, body: bytes, on_part: Callable[[bytes], None] | None
-    ) -> Job:
+    ) -> PendingRequest:
         assert self.transport is not None
         if self.buffered + len(body) > BUFFERED:
             raise Problem(503, "too many bytes wait for the model", retry=1)
         self.next_id = 2 + (self.next_id - 1) % 0xFFFF_FFF0
-        job = Job(self, self.next_id, len(body), on_part)
+        job = PendingRequest(self, self.next_id, len(body), on_part)
         if not self.jobs:
             self.heard = monotonic()
         self.jobs[job.id] = job
@@ -140,11 +140,11 @@ class ModelProcess(asyncio.Protocol):
         self.transport.write(request_frame(job.id, operation, argument, body))
         return job
 
-    def forget(self, job: Job) -> None:
+    def forget(self, job: PendingRequest) -> None:
         if self.jobs.pop(job.id, None) is not None:
             self.buffered -= job.size
 
-    def drop(self, job: Job, reply: Reply) -> None:
+    def drop(self, job: PendingRequest, reply: Reply) -> None:
         if job.id not in self.jobs:
             return
         self.forget(job)
@@ -193,7 +193,7 @@ class Model:
 
     def __init__(self, name: str, folder: str, settings: ServeSettings) -> None:
         self.name, self.folder, self.settings = name, folder, settings
-        self.limits: Limits = settings.limits
+        self.limits: ServeLimits = settings.limits
         self.card: dict[str, Any] = {}
         self.processes: list[ModelProcess] = []
         self.old: set[ModelProcess] = set()  # which still answer what they were asked
@@ -302,7 +302,7 @@ class Model:
         *,
         argument: str = "",
         on_part: Callable[[bytes], None] | None = None,
-    ) -> Job:
+    ) -> PendingRequest:
         """Hand a request to the process with the fewest; a Problem where there is no room."""
         processes = [process for process in self.processes if not process.ended]
         if not processes:

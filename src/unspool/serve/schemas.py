@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from unspool.serve.settings import Limits
+from unspool.serve.settings import ServeLimits
 from unspool.tasks import Task
 
 PLAIN = (int, float, bool, str, types.NoneType)
@@ -41,7 +41,7 @@ def descriptions(kind: type) -> dict[str, str]:
     }
 
 
-def options_model(kind: type | None, limits: Limits) -> type[Strict] | None:
+def options_model(kind: type | None, limits: ServeLimits) -> type[Strict] | None:
     """The options of a task as a request has them, without those that are no plain values."""
     if kind is None:
         return None
@@ -57,14 +57,14 @@ def options_model(kind: type | None, limits: Limits) -> type[Strict] | None:
     return create_model(f"{kind.__name__}Options", __base__=Strict, **members)
 
 
-def largest(name: str, default: int, limits: Limits) -> int:
+def largest(name: str, default: int, limits: ServeLimits) -> int:
     """The largest value of an option that is a whole number."""
     if name in LARGEST:
         return LARGEST[name]
     return limits.generated if "length" in name else max(limits.width, 5 * default)
 
 
-def predict_model(task: Task, limits: Limits) -> type[Strict]:
+def predict_model(task: Task, limits: ServeLimits) -> type[Strict]:
     """The request of `predict`."""
     item = Annotated[Any, Field(json_schema_extra=task_item_schema(task))]
     members: dict[str, Any] = {

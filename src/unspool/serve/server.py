@@ -24,10 +24,12 @@ from starlette.routing import Route
 from unspool.errors import ConfigError, Option
 from unspool.serve.app import Content, make_app, shown
 from unspool.serve.connections import Connections, bounded_protocol
-from unspool.serve.gate import Log
+from unspool.serve.gate import RequestLog
 from unspool.serve.process import Models, check_folder
 from unspool.serve.settings import ServeSettings
 
+# Of accept(2): there is no room for another connection, which waits and makes the socket ready.
+FULL = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 FLUSH = 0.25  # seconds between the writes of a log
 
 
@@ -110,10 +112,25 @@ def listening_unix(path: str) -> socket.socket:
     return own
 
 
+def free_descriptors(connections: Connections) -> None:
+    """Where there are no descriptors left, the connection that has waited longest gives its own."""
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, OSError) and error.errno in FULL:
+            connections.end_longest()
+        elif not isinstance(error, ConnectionError | TimeoutError):
+            loop.default_exception_handler(context)
+
+    asyncio.get_running_loop().set_exception_handler(handle)
+
+
 class Serving:
     """A server that runs."""
 
-    def __init__(self, settings: ServeSettings, log: Log, note: Callable[[str], Any]) -> None:
+    def __init__(
+        self, settings: ServeSettings, log: RequestLog, note: Callable[[str], Any]
+    ) -> None:
         self.settings, self.log, self.note = settings, log, note
         self.models = Models.of(settings)
         self.connections = Connections(settings.limits.connections)
@@ -159,6 +176,7 @@ class Serving:
             admin = server_of(admin_app(self), Connections(16), {"timeout_graceful_shutdown": 5})
             runs.append((admin, self.admin_socket))
         self.servers = [server for server, _ in runs]
+        free_descriptors(self.connections)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
@@ -236,7 +254,7 @@ def admin_app(serving: Serving) -> Any:
 def serve(settings: ServeSettings, *, quiet: bool, note: Callable[[str], Any]) -> None:
     """Serve models until SIGTERM or Ctrl-C."""
     check_tls(settings)
-    serving = Serving(settings, Log(quiet=quiet), note)
+    serving = Serving(settings, RequestLog(quiet=quiet), note)
     try:
         import uvloop  # faster, where it is installed
 

@@ -18,7 +18,7 @@ SHORTEST = 16  # characters of a token
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ServeLimits:
     """Bounds of requests and of the work that waits.
 
     body         bytes of a request
@@ -93,12 +93,17 @@ class ServeSettings:
     insecure: bool = False
     texts: bool = False
     look: bool = False
-    limits: Limits = field(default_factory=Limits)
+    limits: ServeLimits = field(default_factory=ServeLimits)
 
     def __post_init__(self) -> None:
         if self.key is not None and self.certificate is None:
             raise ConfigError(
                 "a key without its certificate", remedy=("add ", Option("certificate"))
+            )
+        if self.look and self.token is not None:
+            raise ConfigError(
+                "the page of look asks without a token",
+                remedy=("leave out ", Option("look"), ", and use `unspool look`"),
             )
         if not self.loopback and self.token is None and not self.insecure:
             raise ConfigError(
@@ -180,9 +185,9 @@ def read_token(file: Path | None) -> str | None:
     return token
 
 
-def parse_limits(pairs: list[str]) -> Limits:
-    """Limits as NAME=N."""
-    names = {each.name: each for each in fields(Limits)}
+def parse_limits(pairs: list[str]) -> ServeLimits:
+    """ServeLimits as NAME=N."""
+    names = {each.name: each for each in fields(ServeLimits)}
     given: dict[str, Any] = {}
     for pair in pairs:
         name, _, text = pair.partition("=")
@@ -192,4 +197,4 @@ def parse_limits(pairs: list[str]) -> Limits:
             given[name] = kind(text)
         except ValueError:
             raise ConfigError(f"the limit {name} is a number", got=text or pair) from None
-    return Limits(**given)
+    return ServeLimits(**given)

@@ -25,7 +25,7 @@ from unspool.page.answers import ANSWERS, DEFAULTS, answer, encoded
 from unspool.page.subject import Subject, subject_of
 from unspool.serve.problems import Problem
 from unspool.serve.schemas import Strict, json_types, predict_model, task_item_schema
-from unspool.serve.settings import Limits
+from unspool.serve.settings import ServeLimits
 from unspool.serve.vectors import input_vectors
 from unspool.tasks import Task
 from unspool.tasks.document import looked_into
@@ -90,7 +90,7 @@ class Infer(Strict):
     parameters: dict[str, Any] | None = None
 
 
-class Column(NamedTuple):
+class OutputColumn(NamedTuple):
     """Values of one name in all answers."""
 
     name: str
@@ -102,7 +102,7 @@ class ServedModel:
     """A loaded model: requests in, work out."""
 
     def __init__(
-        self, name: str, folder: RunFolder, task: Task, model: nn.Module, limits: Limits
+        self, name: str, folder: RunFolder, task: Task, model: nn.Module, limits: ServeLimits
     ) -> None:
         self.name, self.folder, self.task, self.model = name, folder, task, model
         self.limits = limits
@@ -356,13 +356,13 @@ def json_of(text: str, where: str) -> Any:
         raise Problem(422, f"{where}: an element is not JSON") from None
 
 
-def columns_of(answers: list[dict[str, Any]]) -> list[Column]:
+def columns_of(answers: list[dict[str, Any]]) -> list[OutputColumn]:
     """Answers as tensors: whole as JSON, and the texts and numbers that all of them have."""
-    columns = [Column("answer", "BYTES", [dumped(answer).decode() for answer in answers])]
+    columns = [OutputColumn("answer", "BYTES", [dumped(answer).decode() for answer in answers])]
     for name in answers[0] if answers else ():
         values = [answer.get(name) for answer in answers]
         if all(isinstance(value, str) for value in values):
-            columns.append(Column(name, "BYTES", values))
+            columns.append(OutputColumn(name, "BYTES", values))
         elif all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-            columns.append(Column(name, "FP64", [float(value) for value in values]))
+            columns.append(OutputColumn(name, "FP64", [float(value) for value in values]))
     return columns

@@ -11,7 +11,6 @@ from typing import Any
 from unspool.errors import DataError
 from unspool.io.files import write_atomic
 from unspool.page.saved import saved_page
-from unspool.page.server import PageServer
 from unspool.page.subject import Subject
 from unspool.page.views import chosen_view
 
@@ -56,6 +55,8 @@ class LookPage:
         self, *, port: int = 0, browser: bool = True, report: Callable[[str], None] = print
     ) -> None:
         """Serve the page on this machine until Ctrl-C, and open it in the browser."""
+        from unspool.serve.page import PageServer
+
         with PageServer(self.subject, port) as server:
             address = server.address(view=self.view, text=self.text)
             report(address)
