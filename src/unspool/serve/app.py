@@ -27,7 +27,7 @@ from unspool.serve.frames import Reply
 from unspool.serve.gate import Figures, Gate, RequestLog, refuse
 from unspool.serve.openapi import openapi_of
 from unspool.serve.problems import MEDIA, Problem
-from unspool.serve.process import Model, Models, PendingRequest
+from unspool.serve.process import ModelHandle, Models, PendingRequest
 from unspool.serve.settings import ServeSettings
 
 JSON = "application/json"
@@ -98,10 +98,10 @@ class Service:
         self.models, self.settings, self.limits = models, settings, settings.limits
         self.figures, self.sockets = Figures(), 0
 
-    def model(self, request: Request) -> Model:
+    def model(self, request: Request) -> ModelHandle:
         return self.models.get_ready(request.path_params["name"])
 
-    def able(self, model: Model, ability: str) -> Model:
+    def able(self, model: ModelHandle, ability: str) -> ModelHandle:
         """The model, if it has an ability."""
         reason = model.card.get("abilities", {}).get(ability)
         if reason is not None:
@@ -109,7 +109,7 @@ class Service:
         return model
 
     async def answer(
-        self, request: Request, model: Model, operation: int, body: bytes, argument: str = ""
+        self, request: Request, model: ModelHandle, operation: int, body: bytes, argument: str = ""
     ) -> Response:
         """The reply of a model; a client that leaves gives up its place."""
         job = model.submit(operation, body, argument=argument)
@@ -139,7 +139,7 @@ class Service:
         body = await json_body(request, self.limits.body)
         return await self.answer(request, model, frames.EXPLAIN, body)
 
-    async def named_model(self, request: Request, ability: str) -> tuple[Model, bytes]:
+    async def named_model(self, request: Request, ability: str) -> tuple[ModelHandle, bytes]:
         """The model that OpenAI's requests name in their body; the only one that is able, if they
         name none."""
         body = await json_body(request, self.limits.body)
@@ -193,7 +193,7 @@ class Service:
             connection.hold()
         return LinesReply(self, model, request)
 
-    async def push(self, model: Model, session: str, chunk: bytes) -> tuple[str, Reply]:
+    async def push(self, model: ModelHandle, session: str, chunk: bytes) -> tuple[str, Reply]:
         """Continue a stream; its name, or "" where it has ended, and the reply."""
         job = model.submit(frames.STREAM, chunk, argument=session)
         reply = await job.done
@@ -201,7 +201,7 @@ class Service:
             return session, reply
         return json.loads(reply.content)["session"] or "", reply
 
-    async def close(self, model: Model, session: str) -> None:
+    async def close(self, model: ModelHandle, session: str) -> None:
         if session:
             with suppress(Problem):
                 await model.submit(frames.CLOSE, b"", argument=session).done
@@ -275,7 +275,7 @@ class Service:
     async def one_model(self, request: Request) -> Response:
         return shown(self.card(self.model(request)))
 
-    def card(self, model: Model) -> dict[str, Any]:
+    def card(self, model: ModelHandle) -> dict[str, Any]:
         """The card of a model, as OpenAI's clients read it, too."""
         return {
             "id": model.name,
@@ -328,7 +328,7 @@ class Service:
 class LinesReply(Response):
     """The answers to the lines of a request, a line each, while they come."""
 
-    def __init__(self, service: Service, model: Model, request: Request) -> None:
+    def __init__(self, service: Service, model: ModelHandle, request: Request) -> None:
         super().__init__(None, 200, media_type="application/x-ndjson")
         del self.headers["content-length"]
         self.service, self.model, self.request = service, model, request

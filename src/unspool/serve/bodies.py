@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any
 
 from starlette.formparsers import MultiPartException, MultiPartParser
@@ -64,7 +64,7 @@ async def multipart_body(request: Request, most: int, item: Mapping[str, Any]) -
     check_encoding(request.headers)
     total = 0
 
-    async def bounded() -> AsyncIterator[bytes]:
+    async def bounded() -> AsyncGenerator[bytes, None]:
         nonlocal total
         async for part in request.stream():
             total += len(part)

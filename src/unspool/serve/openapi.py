@@ -7,7 +7,7 @@ from typing import Any
 
 from unspool import __version__
 from unspool.serve.problems import MEDIA, SCHEMA
-from unspool.serve.process import Model
+from unspool.serve.process import ModelHandle
 from unspool.serve.settings import ServeLimits
 
 ANY: dict[str, Any] = {"type": "object"}
@@ -89,7 +89,9 @@ INFER: dict[str, Any] = {
 }
 
 
-def openapi_of(models: Mapping[str, Model], limits: ServeLimits, *, token: bool) -> dict[str, Any]:
+def openapi_of(
+    models: Mapping[str, ModelHandle], limits: ServeLimits, *, token: bool
+) -> dict[str, Any]:
     """The document: each route of each model with its own schemas."""
     paths: dict[str, Any] = {
         "/healthz": get("Whether the server is alive"),
@@ -125,7 +127,7 @@ def openapi_of(models: Mapping[str, Model], limits: ServeLimits, *, token: bool)
     return document
 
 
-def names_of(models: Mapping[str, Model], ability: str) -> list[str]:
+def names_of(models: Mapping[str, ModelHandle], ability: str) -> list[str]:
     return [n for n, m in models.items() if m.card.get("abilities", {}).get(ability) is None]
 
 

@@ -1,6 +1,6 @@
 """Models as the process that speaks HTTP sees them: processes that are started, asked and replaced.
 
-A `Model` has some processes with the same weights. A reload starts new ones and changes to them
+A `ModelHandle` has some processes with the same weights. A reload starts new ones and changes to them
 when all are ready; every request is answered by the process that it was sent to.
 """
 
@@ -188,7 +188,7 @@ class ModelProcess(asyncio.Protocol):
             await self.loop.run_in_executor(None, self.process.join)
 
 
-class Model:
+class ModelHandle:
     """A model by name, with its processes."""
 
     def __init__(self, name: str, folder: str, settings: ServeSettings) -> None:
@@ -335,12 +335,12 @@ class Model:
         await asyncio.gather(*(process.join(5.0) for process in everyone))
 
 
-class Models(dict[str, Model]):
+class Models(dict[str, ModelHandle]):
     """All models of a server by name."""
 
     @classmethod
     def of(cls, settings: ServeSettings) -> Models:
-        return cls({n: Model(n, folder, settings) for n, folder in settings.models})
+        return cls({n: ModelHandle(n, folder, settings) for n, folder in settings.models})
 
     async def start(self) -> None:
         await asyncio.gather(*(model.start() for model in self.values()))
@@ -366,7 +366,7 @@ class Models(dict[str, Model]):
     async def stop(self) -> None:
         await asyncio.gather(*(model.stop() for model in self.values()))
 
-    def get_ready(self, name: str) -> Model:
+    def get_ready(self, name: str) -> ModelHandle:
         model = self.get(name)
         if model is None:
             raise Problem(404, f"there is no model {name!r}; there are {', '.join(self)}"[:300])

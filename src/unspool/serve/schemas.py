@@ -51,7 +51,9 @@ def options_model(kind: type | None, limits: ServeLimits) -> type[Strict] | None
         hint = hints[each.name]
         if not is_plain(hint) or each.default is MISSING:
             continue
-        bound = {"le": largest(each.name, each.default, limits)} if hint is int else {}
+        bound: dict[str, Any] = (
+            {"le": largest(each.name, each.default, limits)} if hint is int else {}
+        )
         about = Field(each.default, description=meaning.get(each.name), **bound)
         members[each.name] = (hint, about)
     return create_model(f"{kind.__name__}Options", __base__=Strict, **members)
@@ -67,9 +69,7 @@ def largest(name: str, default: int, limits: ServeLimits) -> int:
 def predict_model(task: Task, limits: ServeLimits) -> type[Strict]:
     """The request of `predict`."""
     item = Annotated[Any, Field(json_schema_extra=task_item_schema(task))]
-    members: dict[str, Any] = {
-        "items": (list[item], Field(min_length=1, max_length=limits.items))  # type: ignore[valid-type]
-    }
+    members: dict[str, Any] = {"items": (list[item], Field(min_length=1, max_length=limits.items))}
     options = options_model(task.options, limits)
     if options is not None:
         members["options"] = (options | None, None)

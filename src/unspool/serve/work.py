@@ -364,5 +364,5 @@ def columns_of(answers: list[dict[str, Any]]) -> list[OutputColumn]:
         if all(isinstance(value, str) for value in values):
             columns.append(OutputColumn(name, "BYTES", values))
         elif all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-            columns.append(OutputColumn(name, "FP64", [float(value) for value in values]))
+            columns.append(OutputColumn(name, "FP64", [float(value or 0) for value in values]))
     return columns
