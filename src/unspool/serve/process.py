@@ -1,7 +1,7 @@
 """Models as the process that speaks HTTP sees them: processes that are started, asked and replaced.
 
-A `ModelHandle` has some processes with the same weights. A reload starts new ones and changes to them
-when all are ready; every request is answered by the process that it was sent to.
+A `ModelHandle` has some processes with the same weights. A reload starts new ones and changes to
+them when all are ready; every request is answered by the process that it was sent to.
 """
 
 from __future__ import annotations
