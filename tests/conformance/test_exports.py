@@ -49,7 +49,7 @@ REFUSED: dict[str, Callable[[Case, dict[str, Any]], bool]] = {
         settings.get("input") == "series" and settings.get("scaling", "none") != "none"
     ),
     "decoders that copy words (`copy`)": lambda case, settings: (
-        settings.get("copy") or case.task == "summarize" and case.model != "seq2seq"
+        settings.get("copy") or (case.task == "summarize" and case.model != "seq2seq")
     ),
     "irregular steps (`irregular=channel`, `resample`)": lambda case, settings: (
         "irregular" in settings
