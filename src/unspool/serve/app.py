@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+import unspool.page
 from unspool import __version__
 from unspool.io.assets import TYPES, Assets
 from unspool.serve import frames
@@ -32,6 +33,8 @@ from unspool.serve.settings import ServeSettings
 
 JSON = "application/json"
 PAGE = Assets(Path(__file__).parent / "web")
+LOOK = Assets(Path(unspool.page.__file__).parent / "web")
+SHARED = ("dom.js", "style.css")  # files of the page of look that this one uses, too
 MESSAGE = 4_000_000  # bytes of a message of a WebSocket
 
 
@@ -284,6 +287,7 @@ class Service:
             "owned_by": "unspool",
             "ready": model.ready,
             "processes": len(model.processes),
+            "look": f"/look/{model.name}/" if self.settings.look else None,
             **model.card,
         }
 
@@ -320,9 +324,10 @@ class Service:
 
     async def asset(self, request: Request) -> Response:
         name = request.path_params["file"]
-        if name not in PAGE.names:
+        assets = LOOK if name in SHARED else PAGE
+        if name not in assets.names:
             raise Problem(404, "there is no such page")
-        return Content(PAGE.read(name), TYPES[name.rpartition(".")[2]])
+        return Content(assets.read(name), TYPES[name.rpartition(".")[2]])
 
 
 class LinesReply(Response):

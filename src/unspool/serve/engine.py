@@ -73,6 +73,8 @@ def run_engine(connection: Connection, settings: EngineSettings) -> None:
         own.sendall(reply_frame(frames.STARTED, 500, line.encode()))
         return
     engine.run()
+    sys.stderr.flush()
+    os._exit(0)  # without the time that the libraries take to unload
 
 
 def end_with_parent() -> None:
