@@ -201,6 +201,6 @@ def test_full_disk(tmp_path, monkeypatch) -> None:
 
     monkeypatch.setattr(TokenWriter, "add", no_room)
     monkeypatch.setenv("UNSPOOL_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(DataError, match=r"no room for the tokenised data.*UNSPOOL_CACHE"):
+    with pytest.raises(DataError, match=r"no room in the cache.*UNSPOOL_CACHE"):
         load(write(tmp_path / "a.csv", GOOD))
     assert not list((tmp_path / "cache").iterdir())

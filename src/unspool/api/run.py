@@ -50,6 +50,7 @@ if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.tasks.handwrite.answer import Handwritten
     from unspool.training.checkpoint import Counters
     from unspool.training.comparison import BaselineComparison
+    from unspool.training.pack import Packed
 
 T = TypeVar("T")
 
@@ -315,8 +316,15 @@ class Run:
         from unspool.export.onnx import export_onnx
 
         choose("format", to, ["onnx"])
-        folder = self.path.with_name(f"{self.path.name}-{to}") if out is None else Path(out)
-        return export_onnx(self.task, self.model, folder, source=self.path.name)
+        home, name = self.folder.pack or self.path, self.folder.name
+        folder = home.with_name(f"{name}-{to}") if out is None else Path(out)
+        return export_onnx(self.task, self.model, folder, source=name)
+
+    def pack(self, out: str | Path) -> Packed:
+        """Write the run as one file, `NAME.unspool`, that `load`, `predict` and `serve` read."""
+        from unspool.training.pack import write_pack
+
+        return write_pack(self.path, path_of(out, "out"))
 
     @property
     def inside(self) -> Run:
@@ -401,7 +409,8 @@ class Run:
 
     def __repr__(self) -> str:
         note = "" if self.folder.weights_note() is None else ", not validated"
-        return f"<Run {self.path}: {self.task.name}, {self.config.model_name}{note}>"
+        model = f"{self.task.name}, {self.config.model_name}"
+        return f"<Run {self.folder.pack or self.path}: {model}{note}>"
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}\n{escape(repr(self.summary()))}</pre>"
@@ -467,11 +476,11 @@ def not_a_text(item: Any, where: str) -> DataError:
 
 
 def load(path: str | Path, *, note: Callable[[str], None] | None = None) -> Run:
-    """The model of a run folder. Nothing in the folder is executed.
+    """The model of a run folder, or of a pack of one. Nothing in it is executed.
 
     note   gets what is to be known about the weights; by default a terminal or a notebook
     """
-    folder = RunFolder(path_of(path, "run"))
+    folder = RunFolder.open(path_of(path, "run"))
     run = Run(folder, *folder.load_model())
     for line in (folder.hashes_note(), folder.weights_note()):
         if line is not None:

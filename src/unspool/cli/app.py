@@ -22,6 +22,7 @@ from unspool.cli.generate import generate
 from unspool.cli.look import look
 from unspool.cli.ngrams import ngrams
 from unspool.cli.options import with_plugins
+from unspool.cli.pack import pack
 from unspool.cli.predict import predict
 from unspool.cli.serve import serve
 from unspool.cli.settings import settings
@@ -94,7 +95,7 @@ def unspool(
 
 
 for command in (
-    train, check, evaluate, predict, generate, summary, look, serve, export, ngrams, compare,
+    train, check, evaluate, predict, generate, summary, look, serve, export, pack, ngrams, compare,
     embed, topics, settings, demo,
 ):  # fmt: skip
     app.command(cls=GroupedCommand)(with_plugins(command))

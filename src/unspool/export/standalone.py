@@ -304,7 +304,7 @@ def reader(settings):
     return READERS[settings["kind"]](settings)
 
 
-class Session:
+class RunnableGraph:
     """A graph: a dict of arrays in, a dict of arrays out."""
 
     def __init__(self, path):
@@ -323,8 +323,8 @@ class Writer:
     def __init__(self, folder, about):
         self.output, self.steps = about["output"], about["steps"]
         path = folder / "start.onnx"
-        self.start = Session(path) if path.exists() else None
-        self.graph = Session(folder / "step.onnx")
+        self.start = RunnableGraph(path) if path.exists() else None
+        self.graph = RunnableGraph(folder / "step.onnx")
         self.tokenizer = TextTokenizer(self.output["tokenizer"])
 
     def begin(self, feeds):
@@ -420,7 +420,7 @@ class Model:
         self.about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         self.reader, self.output = reader(self.about["input"]), self.about["output"]
         self.writer = Writer(folder, self.about) if "steps" in self.about else None
-        self.graph = None if self.writer else Session(folder / "model.onnx")
+        self.graph = None if self.writer else Graph(folder / "model.onnx")
 
     def run(self, items):
         """The outputs of the graph by name, a row an item."""

@@ -150,7 +150,7 @@ def example_name(field: Any, example: Example) -> str:
 
 def open_subject(path: str | Path) -> Subject:
     """A run that is still being trained, without weights: only its training can be shown."""
-    folder = RunFolder(Path(path))
+    folder = RunFolder.open(path)
     if folder.weights.exists() or not folder.metrics.exists():
         return subject_of(folder, *looked_into(*folder.load_model()))
     return Subject(folder.load_task(), None, folder.path, folder.metrics, [])

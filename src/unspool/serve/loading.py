@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -53,7 +52,7 @@ def load_served(settings: EngineSettings) -> Loaded:
     for module in settings.plugins:
         import_module(module)
     tune_process(settings.threads)
-    folder = RunFolder(Path(settings.folder))
+    folder = RunFolder.open(settings.folder)
     task, model = folder.load_model()
     if task.answer is None and vectors_unsupported_reason(task, model) is not None:
         raise ConfigError("the model gives neither answers nor vectors", where=folder.path)

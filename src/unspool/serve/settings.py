@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.errors import ConfigError, Option, choose
+from unspool.training.pack import SUFFIX
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 TOKEN = "UNSPOOL_TOKEN"  # the environment variable of the bearer token
@@ -143,7 +144,7 @@ def named_models(runs: list[str]) -> tuple[tuple[str, str], ...]:
     for run in runs:
         name, equals, folder = run.partition("=")
         if not equals or not folder:
-            name, folder = Path(run).resolve().name, run
+            name, folder = Path(run).resolve().name.removesuffix(SUFFIX), run
         if (
             not name.isascii()
             or not name.replace("-", "").replace("_", "").replace(".", "").isalnum()

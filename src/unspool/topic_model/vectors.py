@@ -26,7 +26,7 @@ CHUNK = 1024  # texts that are sorted by length
 
 def open_vectors(path: str | Path, *, max_length: int) -> DocumentVectors:
     """The vectors of the model in a folder; at most `max_length` tokens of a text are read."""
-    folder = RunFolder(Path(path))
+    folder = RunFolder.open(path)
     if folder.config_file.exists() and is_pretrained(folder.path):
         model = read_pretrained(folder.path)
         assert model.options.length is not None

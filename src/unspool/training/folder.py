@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -40,6 +40,7 @@ from unspool.nn.cells import CELLS
 from unspool.nn.init import left_empty
 from unspool.tasks import TASKS, Report, Task, build_model
 from unspool.training.output_folder import CONFIG, begun
+from unspool.training.pack import is_pack, unpacked
 from unspool.training.tensors import DamagedFile, TensorFile, load_tensors
 
 OWN = ("part", "metrics", "interval", "lines", "notes")
@@ -99,9 +100,20 @@ def path_of(value: Any, argument: str) -> Path:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The paths and the small files of one run."""
+    """The paths and the small files of one run; `pack`: the file that it was unpacked from."""
 
     path: Path
+    pack: Path | None = None
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """The folder at a path; of a pack the one that it is unpacked into."""
+        path = Path(path)
+        return cls(unpacked(path), path) if is_pack(path) else cls(path)
+
+    @property
+    def name(self) -> str:
+        return self.path.name if self.pack is None else self.pack.stem
 
     @property
     def config_file(self) -> Path:
@@ -236,7 +248,9 @@ class RunFolder:
             raise RunError("no such run folder", where=self.path, remedy="check the path")
         if not self.path.is_dir():
             raise RunError(
-                "not a run folder but a file", where=self.path, remedy="give the folder of a run"
+                "not a run folder but a file",
+                where=self.path,
+                remedy="give the folder of a run, or a pack of one (.unspool)",
             )
         if not self.config_file.exists():
             raise RunError(

@@ -85,7 +85,7 @@ class Start:
 
 def open_start(path: str | Path) -> Start:
     """The model in a folder, as something to start from: of a run, or one that others trained."""
-    folder = RunFolder(Path(path))
+    folder = RunFolder.open(path)
     if folder.config_file.exists() and is_pretrained(folder.path):
         return start_from_pretrained(folder.path)
     return start_from_run(folder)

@@ -58,7 +58,7 @@ def cached(
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         raise DataError(
-            "no room for the tokenised data",
+            "no room in the cache",
             where=entry.parent,
             remedy="free some space, or set UNSPOOL_CACHE to a folder on a larger disk",
         ) from None

@@ -171,7 +171,7 @@ def appended(
     times = None
     if timed:
         ahead = field.step.after(future.times[-1:], np.arange(1, gap + 1))  # type: ignore[index]
-        times = np.concatenate([past.times, future.times, ahead])  # type: ignore[list-item]
+        times = np.concatenate([past.times, future.times, ahead])
     return replace(future, values=np.concatenate(values), times=times)
 
 

@@ -1,0 +1,198 @@
+"""Packs: the files of a run folder in one file, to send a model to somebody.
+
+A pack is a zip archive whose members are stored as they are. Its first member, pack.json, lists the
+size and the SHA-256 of all others. `unpacked` reads it into the cache, once for each content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import struct
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from unspool import __version__
+from unspool.data.store.cache import cached
+from unspool.errors import ConfigError, Option, RunError
+from unspool.io.files import hash_of, naming, open_regular, parse_json
+from unspool.io.lock import LOCK
+from unspool.training.output_folder import CONFIG
+
+SUFFIX = ".unspool"
+MANIFEST = "pack.json"
+FORMAT = 1
+MOST_FILES = 256
+MOST_LISTED = 1 << 20  # bytes of the directory of a pack, and of its manifest
+MOST_BYTES = (1 << 32) - (1 << 22)  # above which zip archives have another directory
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}")
+END = struct.Struct("<4s4H2LH")  # of a zip archive without a comment
+LOCATOR = b"PK\x06\x07"  # 20 bytes before the end of an archive of more than 4 GB
+BLOCK = 1 << 20
+AGAIN = "ask for the file again"
+
+
+class Packed(NamedTuple):
+    """One file with a whole run."""
+
+    path: Path
+    files: int
+    size: int
+
+    def lines(self) -> list[str]:
+        return [f"{self.path}: {self.files} files, {self.size / 1e6:.1f} MB"]
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "path": str(self.path)}
+
+
+def write_pack(folder: Path, out: Path) -> Packed:
+    """Write the files of a finished run, without its checkpoints, into one file."""
+    if out.suffix != SUFFIX:
+        raise ConfigError(
+            f"a pack has the ending {SUFFIX}", where=out, remedy=("change ", Option("out"))
+        )
+    if out.exists():
+        raise ConfigError(
+            "the file exists", where=out, remedy=("name another with ", Option("out"))
+        )
+    paths = sorted(path for path in folder.iterdir() if path.is_file() and is_packed(path.name))
+    size = sum(path.stat().st_size for path in paths)
+    if size > MOST_BYTES:
+        raise ConfigError(
+            "the run is too large for a pack", where=folder, got=f"{size / 1e9:.1f} GB",
+            remedy="copy the folder",
+        )  # fmt: skip
+    listed = {path.name: [path.stat().st_size, hash_of(path)] for path in paths}
+    manifest = {"format": FORMAT, "unspool": __version__, "run": folder.name, "files": listed}
+    partial = out.with_name(f".{out.name}.{os.getpid()}.part")
+    try:
+        with naming(out), zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
+            # A member has the date 1980-01-01, so that a run always gives the same pack.
+            archive.writestr(zipfile.ZipInfo(MANIFEST), json.dumps(manifest, indent=1))
+            for path in paths:
+                member = zipfile.ZipInfo(path.name)
+                with open_regular(path) as source, archive.open(member, "w") as target:
+                    while block := source.read(BLOCK):
+                        target.write(block)
+        os.replace(partial, out)
+    except OSError as error:
+        raise RunError(
+            f"cannot be written ({error.strerror})",
+            where=out,
+            remedy=("give another ", Option("out")),
+        ) from None
+    finally:
+        with suppress(OSError):
+            partial.unlink()
+    return Packed(out, len(paths), out.stat().st_size)
+
+
+def is_packed(name: str) -> bool:
+    """Return whether a file of a run belongs into its pack."""
+    return name != LOCK and NAME.fullmatch(name) is not None
+
+
+def is_pack(path: Path) -> bool:
+    return path.suffix == SUFFIX and path.is_file()
+
+
+def unpacked(path: Path) -> Path:
+    """The folder in the cache with the files of a pack, each as the manifest lists it."""
+    try:
+        with open_regular(path) as file, naming(path):
+            archive, manifest, content = open_archive(file, path)
+            files = listed_files(archive, manifest, path)
+
+            def build(folder: Path) -> None:
+                for member, digest in files.items():
+                    extract(archive, member, folder / member.filename, digest, path)
+
+            key = {"pack": hashlib.sha256(content).hexdigest()}
+            return cached(key, build, lambda folder: folder)[0]
+    except OSError as error:
+        raise RunError(f"cannot be read ({error.strerror})", where=path) from None
+
+
+def damaged(path: Path, problem: str, got: Any = None) -> RunError:
+    return RunError(f"damaged or no pack: {problem}", where=path, got=got, remedy=AGAIN)
+
+
+def open_archive(file: BinaryIO, path: Path) -> tuple[zipfile.ZipFile, Any, bytes]:
+    """The archive, its manifest, and the bytes of that. The size of its directory is checked before
+    anything is read from it."""
+    size = os.fstat(file.fileno()).st_size
+    file.seek(max(0, size - END.size - 20))
+    tail = file.read()
+    if len(tail) < END.size:
+        raise damaged(path, "too short", f"{size} bytes")
+    mark, _, _, _, count, listed, _, comment = END.unpack(tail[-END.size :])
+    if mark != b"PK\x05\x06" or comment or tail.startswith(LOCATOR):
+        raise damaged(path, "it does not end like one")
+    if count > MOST_FILES or listed > MOST_LISTED:
+        raise damaged(path, "too many files", count)
+    try:
+        archive = zipfile.ZipFile(file)
+        first = archive.getinfo(MANIFEST)
+        if first.compress_type != zipfile.ZIP_STORED or first.file_size > MOST_LISTED:
+            raise damaged(path, f"{MANIFEST} is not stored as it is")
+        content = archive.read(first)
+        manifest = parse_json(content)
+    except KeyError:
+        raise damaged(path, f"no {MANIFEST}") from None
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
+        raise damaged(path, str(error)) from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        format = manifest.get("format") if isinstance(manifest, dict) else None
+        newer = isinstance(format, int) and format > FORMAT
+        raise RunError(
+            f"pack of another format; this version reads {FORMAT}", where=path, got=format,
+            remedy="install a newer unspool" if newer else AGAIN,
+        )  # fmt: skip
+    return archive, manifest, content
+
+
+def listed_files(
+    archive: zipfile.ZipFile, manifest: dict[str, Any], path: Path
+) -> dict[zipfile.ZipInfo, str]:
+    """Members of a pack with their SHA-256; an error unless the manifest lists exactly these."""
+    listed: Any = manifest.get("files")
+    members = [member for member in archive.infolist() if member.filename != MANIFEST]
+    names = [member.filename for member in members]
+    valid = isinstance(listed, dict) and len(set(names)) == len(names) and set(names) == set(listed)
+    if not valid or not all(
+        isinstance(entry, list) and len(entry) == 2 for entry in listed.values()
+    ):
+        raise damaged(path, f"{MANIFEST} does not list its files")
+    for member in members:
+        if not is_packed(member.filename):
+            raise damaged(path, "not the name of a file of a run", member.filename)
+        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
+            raise damaged(path, "a file is not stored as it is", member.filename)
+        if listed[member.filename][:1] != [member.file_size]:
+            raise damaged(path, "a file has another size than listed", member.filename)
+    if sum(member.file_size for member in members) > path.stat().st_size:
+        raise damaged(path, "its files overlap")
+    if CONFIG not in names:
+        raise damaged(path, f"no {CONFIG}")
+    return {member: listed[member.filename][1] for member in members}
+
+
+def extract(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, digest: str, path: Path
+) -> None:
+    """Write one file of a pack; an error where it is not the one that is listed."""
+    hasher = hashlib.sha256()
+    try:
+        with archive.open(member) as source, open(target, "xb") as file:
+            while block := source.read(BLOCK):
+                hasher.update(block)
+                file.write(block)
+    except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
+        raise damaged(path, str(error), member.filename) from None
+    if hasher.hexdigest() != digest:
+        raise damaged(path, "a file has another SHA-256 than listed", member.filename)
