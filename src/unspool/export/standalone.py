@@ -420,7 +420,7 @@ class Model:
         self.about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         self.reader, self.output = reader(self.about["input"]), self.about["output"]
         self.writer = Writer(folder, self.about) if "steps" in self.about else None
-        self.graph = None if self.writer else Graph(folder / "model.onnx")
+        self.graph = None if self.writer else RunnableGraph(folder / "model.onnx")
 
     def run(self, items):
         """The outputs of the graph by name, a row an item."""
