@@ -100,7 +100,7 @@ def messages(path: Path) -> list[str]:
     ]
 
 
-PLAIN = ("cli/", "demos/", "errors.py", "insight/plots/", "io/html.py")
+PLAIN = ("cli/", "demos/", "errors.py", "export/", "insight/plots/", "io/html.py")
 
 
 def test_no_message_of_the_source_spells_an_option() -> None:
