@@ -10,6 +10,7 @@ from unspool.nn.distributions import UNCERTAIN, Gaussian, Point, Quantiles
 from unspool.nn.encoder import Encoder
 from unspool.nn.inputs import VectorInput
 from unspool.nn.models.forecaster import (
+    FAR,
     DirectForecaster,
     LinearForecaster,
     RecursiveForecaster,
@@ -18,6 +19,7 @@ from unspool.nn.models.forecaster import (
     future_of,
     patches,
     window_scale,
+    window_weights,
 )
 from unspool.nn.recurrent import Recurrent
 
@@ -189,6 +191,20 @@ def test_unseen_steps_have_no_part_in_the_loss() -> None:
         assert torch.allclose(
             model.loss(window, future, seen), model.loss(window, rubbish, seen), atol=1e-6
         )
+
+
+def test_a_flat_past_does_not_rule_the_loss() -> None:
+    """Its future lies at thousands of its scales."""
+    for model, extra in ((direct("point"), 1), (recursive("point"), 0), (direct("student"), 1)):
+        window = windows([12, 6], extra=extra)
+        future, seen = torch.full((2, H), 11.0), torch.ones(2, H, dtype=torch.bool)
+        flat = window.y.clone()
+        flat[1, :6] = 10 + 1e-4 * torch.randn(6, generator=torch.Generator().manual_seed(1))
+        loss = model.loss(window._replace(y=flat), future, seen)
+        assert loss < 2 * FAR**2
+        weights = window_weights(torch.tensor([[1.0, -2 * FAR], [FAR, 0.0]]), "mean")
+        assert weights.tolist() == [[0.25], [1.0]]
+        assert window_weights(torch.full((1, 2), 1e6), "none").item() == 1
 
 
 def test_every_parameter_learns() -> None:

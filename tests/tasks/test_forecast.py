@@ -16,6 +16,7 @@ from unspool.tasks.forecast.histories import HeldOut, cut
 from unspool.tasks.forecast.naive import seasonal_naive
 from unspool.tasks.forecast.task import ForecastOptions
 from unspool.tasks.planner import open_plan
+from unspool.training.progress import read_log
 
 SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "batch": 64, "epochs": 2, "patience": 0}
 
@@ -552,6 +553,22 @@ def test_a_point_has_no_samples(run) -> None:
         run.predict(array, ForecastOptions(samples=3))
     with pytest.raises(ConfigError, match="samples must lie between 0 and 10,000"):
         ForecastOptions(samples=-1)
+
+
+def test_weekly_series_with_flat_stretches(tmp_path) -> None:
+    """What follows a flat window lies at thousands of its scales: it must not rule the rest."""
+    rng, path = np.random.default_rng(0), tmp_path / "weekly.csv"
+    first, lines = datetime(2020, 1, 6), ["date,sales\n"]
+    for t in range(200):
+        moving = 20 * np.sin(2 * np.pi * t / 52) + rng.normal(0, 5)
+        value = 100 + (1e-3 * rng.normal() if t % 60 < 30 else moving)
+        lines.append(f"{first + timedelta(weeks=t)},{value:.4f}\n")
+    path.write_text("".join(lines))
+    run = unspool.train(path, horizon=4, window=12, out=tmp_path / "run", **{**SMALL, "batch": 8})
+    assert run.task.history.season == 52
+    log = read_log(run.path / "metrics.jsonl")
+    assert max(row["loss"] for row in log if "loss" in row) < 100  # ten millions if unweighted
+    assert run.comparison.baselines["linear"].metrics["mse"] < 10
 
 
 def test_what_normalisation_does_is_shown(tmp_path) -> None:

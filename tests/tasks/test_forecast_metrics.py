@@ -213,13 +213,15 @@ def test_ridge_regression_is_that_of_the_whole_matrix(known) -> None:
 
     rng = np.random.default_rng(3)
     z, f, y = (rng.normal(size=size) for size in ((50, 7), (50, 4, known), (50, 4)))
+    w = rng.uniform(size=(50, 1))  # of each window
     sums = Sums(7, 4, known)
     for rows in (slice(0, 20), slice(20, 50)):
-        sums.add(z[rows], f[rows], y[rows])
+        sums.add(z[rows], f[rows], y[rows], w[rows])
     W, V = sums.solve(0.1)
-    unit, other = (z**2).sum() / 7, (f**2).sum() / max(1, 4 * known)
+    unit = (w * z**2).sum() / 7
+    other = (w[..., None] * f**2).sum() / max(1, 4 * known)
     for h in range(4):
         x = np.concatenate([z, np.ones((50, 1)), f[:, h]], 1)
         penalty = np.diag([*[0.1 * unit] * 7, 1e-9 * unit, *[0.1 * other] * known])
-        expected = np.linalg.solve(x.T @ x + penalty, x.T @ y[:, h])
+        expected = np.linalg.solve(x.T @ (w * x) + penalty, x.T @ (w[:, 0] * y[:, h]))
         assert np.r_[W[:, h], V[h]] == pytest.approx(expected)

@@ -235,7 +235,8 @@ class DataConfig(Section):
     )
     season: int = setting(
         0,
-        "forecast: length of a season in steps, such as 24 (0: inferred from the dates)",
+        "forecast: length of a season in steps, such as 24 of hours or 52 of weeks (0: inferred"
+        " from the dates)",
         ge=0,
         le=1_000_000,
     )

@@ -21,6 +21,8 @@ from unspool.nn.masks import at_last, keep_mask, zero_padding
 from unspool.nn.pooling import POOLINGS
 from unspool.nn.taps import Tap
 
+FAR = 10.0  # scales of a window, which its future seldom leaves
+
 
 class Window(NamedTuple):
     """The past of B series, and what is known of their future.
@@ -66,6 +68,18 @@ def window_scale(window: Window, how: str) -> tuple[Tensor, Tensor]:
     size = center.abs()
     flat = torch.where(size > 0, size, torch.ones_like(size))
     return center, torch.where(spread > 1e-6 * size, spread, flat)
+
+
+def window_weights(z: Tensor, how: str) -> Tensor:
+    """(B, 1) the weight in the loss of windows with targets z (B, H), scaled as in `window_scale`:
+    1, or (`FAR` / max |z|)² where a target is beyond `FAR` scales.
+
+    What follows a past that hardly moves may lie at any number of its scales. Squared errors of
+    such a window are those in a unit in which it reaches `FAR`, so that it rules no others.
+    """
+    if how == "none":
+        return torch.ones_like(z[:, :1])
+    return (FAR / z.detach().abs().amax(1, keepdim=True).clamp(min=FAR)).square()
 
 
 def uniform(paths: int, steps: int, seed: int) -> Tensor:
@@ -187,7 +201,8 @@ class Forecaster(nn.Module):
         return forecast, self.mean_loss(forecast.outputs, z, seen)
 
     def mean_loss(self, outputs: Tensor, z: Tensor, seen: Tensor) -> Tensor:
-        each = self.uncertain.loss(outputs.float(), torch.where(seen, z, 0.0))
+        z = torch.where(seen, z, 0.0)
+        each = self.uncertain.loss(outputs.float(), z) * window_weights(z, self.normalize)
         return (each * seen).sum() / seen.sum().clamp(min=1)
 
 

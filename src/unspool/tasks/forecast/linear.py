@@ -4,8 +4,8 @@ For each step h ahead, over all training windows Z (n, L) and what is known of t
 
     [W_h; V_h] = ([Z F_h]ᵀ[Z F_h] + λI)⁻¹ [Z F_h]ᵀ y_h
 
-in units of each window. The products are summed batch by batch, so that any number of windows takes
-no memory; λ is chosen on the validation part.
+in units of each window, weighed by `window_weights`. The products are summed batch by batch, so
+that any number of windows takes no memory; λ is chosen on the validation part.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from unspool.nn.models.forecaster import (
     align_end,
     future_of,
     window_scale,
+    window_weights,
 )
 from unspool.tasks.linear import Fitting
 from unspool.tasks.task import as_array
@@ -53,9 +54,11 @@ def fit_ridge(task: Forecast, parts: Mapping[str, Part]) -> Fitting:
         center, scale = window_scale(window, task.config.model.center)
         z = torch.where(window.observed, (window.y - center) / scale, 0.0)
         past = as_array(align_end(z, window.lengths)).astype(np.float64)
-        y = as_array((batch.future - center) / scale).astype(np.float64)
+        y = (batch.future - center) / scale
+        weights = as_array(window_weights(y, task.config.model.center)).astype(np.float64)
         whole = as_array(batch.seen.all(1))  # of others a sum would hold what was not there
-        sums.add(past[whole], as_array(future_of(window, field.horizon))[whole], y[whole])
+        known = as_array(future_of(window, field.horizon))
+        sums.add(past[whole], known[whole], as_array(y)[whole], weights[whole])
     model = task.build()
     assert isinstance(model, LinearForecaster)
     valid = parts.get("valid")
@@ -90,13 +93,15 @@ class Sums:
         self.zf = np.zeros((L, H, K))
         self.ff, self.fy = np.zeros((H, K, K)), np.zeros((H, K))
 
-    def add(self, past: np.ndarray, known: np.ndarray, y: np.ndarray) -> None:
-        """(B, L), (B, H, K), (B, H)"""
-        z = np.concatenate([past, np.ones((len(past), 1))], 1)  # (B, L + 1)
+    def add(self, past: np.ndarray, known: np.ndarray, y: np.ndarray, weights: np.ndarray) -> None:
+        """(B, L), (B, H, K), (B, H), and (B, 1) of the windows"""
+        root = np.sqrt(weights)
+        z = root * np.concatenate([past, np.ones((len(past), 1))], 1)  # (B, L + 1)
+        y = root * y
         self.zz += z.T @ z
         self.zy += z.T @ y
         if known.shape[2]:
-            f = known.astype(np.float64)
+            f = root[..., None] * known
             self.zf += (z.T @ f.reshape(len(f), -1)).reshape(self.zf.shape)
             by_step = f.transpose(1, 2, 0)  # (H, K, B)
             self.ff += by_step @ by_step.transpose(0, 2, 1)
