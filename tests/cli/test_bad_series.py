@@ -114,7 +114,7 @@ def test_an_empty_series_is_left_out_and_counted(here, unspool) -> None:
         (home / f"r{i}.csv").write_text("x,z\n" + rows)
     ended = unspool("train", folder, "--set", "epochs=1", "--set", "valid_share=0")
     assert ended.code == 0, ended.err
-    assert "1 recordings with an empty series left out, the first at" in ended.err
+    assert "1 recordings with no number in the series left out, the first at" in ended.err
     assert "r2.csv:1" in ended.err
 
 

@@ -15,7 +15,8 @@ def test_folds_name_the_label_of_one_row_and_leave_no_folder(tmp_path, unspool) 
 def test_predict_does_not_overwrite_its_input(tmp_path, unspool, classifier) -> None:
     path = tmp_path / "a.csv"
     path.write_text("text\ngood film\nbad film\n")
-    ended = unspool("predict", classifier, "--file", path, "--out", path)
-    assert ended.code == 2
-    assert "--out is the file that is read, which the answers would replace" in ended.err
-    assert path.read_text() == "text\ngood film\nbad film\n"
+    for file in (["--file", path], [path]):
+        ended = unspool("predict", classifier, *file, "--out", path)
+        assert ended.code == 2
+        assert "--out is the file that is read, which the answers would replace" in ended.err
+        assert path.read_text() == "text\ngood film\nbad film\n"

@@ -58,6 +58,16 @@ def test_a_file_without_labels(name, content, unspool, classifier, tmp_path) -> 
         ["pos", TEXTS[0]], ["neg", TEXTS[1]],
     ]  # fmt: skip
     assert ended.err.startswith(f"{tmp_path / name}: ")
+    for path in (tmp_path / name, tmp_path if name == "a.txt" else tmp_path / name):
+        assert unspool("predict", classifier, path).out == ended.out
+
+
+def test_the_name_of_a_file_without_an_ending_is_a_text(
+    unspool, classifier, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "film").write_text(TEXTS[1])
+    assert unspool("predict", classifier, "film").out.endswith("\tfilm\n")
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.tsv", "p.jsonl"])

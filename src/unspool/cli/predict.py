@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,8 +40,8 @@ def predict(
         list[str] | None,
         Argument(
             metavar="TEXT",
-            help="The texts; of models that read something else the files or folders of it; - reads"
-            " standard input: one text a line, or sound to be transcribed as it comes.",
+            help="The texts, or files and folders of what the model reads; - reads standard input:"
+            " one text a line, or sound to be transcribed as it comes.",
         ),
     ] = None,
     file: Annotated[
@@ -166,7 +167,7 @@ def predict(
         refuse_beside("-", [], file=file, out=out, picture=picture)
         listen(loaded, task_options(loaded, decoding), pcm=pcm, as_json=as_json)
         return
-    refuse_same_file(file, out)
+    refuse_same_file([file, *(texts or [])], out)
     items, kept = read_items(loaded, texts or [], file, reading)
     chosen = dict(decoding)
     if (as_json or picture is not None) and "alignment" in option_names(loaded.task.options):
@@ -196,11 +197,17 @@ def refuse_beside(option: str, texts: list[str], **options: Any) -> None:
         )
 
 
-def refuse_same_file(file: str | None, out: Path | None) -> None:
-    """Refuse to write the answers over the file that they are about."""
+def is_path(text: str) -> bool:
+    """Whether a text is the name of a folder, or of a file by its ending."""
+    return os.path.isdir(text) or (os.path.isfile(text) and Path(text).suffix != "")
+
+
+def refuse_same_file(files: Sequence[str | None], out: Path | None) -> None:
+    """Refuse to write the answers over a file that they are about."""
     from unspool.errors import ConfigError
 
-    if file is not None and out is not None and out.exists() and out.samefile(file):
+    same = (os.path.exists(file) and os.path.samefile(file, out) for file in files if file and out)
+    if out is not None and out.exists() and any(same):
         raise ConfigError(
             "--out is the file that is read, which the answers would replace",
             got=out,
@@ -248,6 +255,8 @@ def read_items(
                 got=texts[0],
                 remedy="name a file or a folder of them, or - with --file",
             )
+        file, texts = one_path(texts), []
+    elif texts and all(map(is_path, texts)):
         file, texts = one_path(texts), []
     if texts and texts != ["-"]:
         return [readable(text, "a text") for text in texts], None

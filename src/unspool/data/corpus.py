@@ -271,11 +271,13 @@ def encode_table(plan: Plan, fields: Fields, progress: Progress = None) -> tuple
 def refuse_nothing(plan: Plan, fields: Fields, stored: Stored) -> None:
     for name, column in stored.columns.items():
         if fields[name].blank(column).all():
-            option = fields[name].form.option(name)
+            what = fields[name].what_is_missing(column, np.arange(len(stored)))
+            other = f", or name the column that holds the {name} with "
+            choice = len(plan.table.columns) > len(plan.columns)
             raise DataError(
-                f"all {len(stored):,} rows have an empty {name}",
+                f"all {len(stored):,} rows have {what}",
                 where=plan.table.name,
-                remedy=(f"fill it, or name the column that holds the {name} with ", option),
+                remedy=("fill it", *((other, fields[name].form.option(name)) if choice else ())),
             )
 
 

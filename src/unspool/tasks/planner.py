@@ -14,6 +14,7 @@ from unspool.config import DataConfig
 from unspool.data.plan import Plan
 from unspool.data.read import Column, Shape, Table, open_table
 from unspool.data.read.columns import plain
+from unspool.data.read.linked import refuse_names
 from unspool.data.read.memory import Columns, memory_table
 from unspool.errors import DataError, Option, choose
 from unspool.tasks import TASKS
@@ -167,6 +168,8 @@ def choose_plan(table: Table, data: DataConfig, task: str | None) -> Plan:
             raise no_plan_error(table, task)
     else:
         plan = best_plan(Request(table, data))
+    if data.text is None and "text" in plan.columns:
+        refuse_names(table, plan.columns["text"])
     note = table.file_index.note
     return replace(plan, summary=plan.summary + note) if note else plan
 

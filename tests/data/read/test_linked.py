@@ -61,6 +61,17 @@ def test_ids_are_names_of_texts_only_in_a_folder_that_is_named(tmp_path) -> None
     assert next(named.rows()).values == ("000", "Bob")
 
 
+def test_ids_of_texts_beside_a_table_are_not_read_as_texts(tmp_path) -> None:
+    path = corpus(tmp_path, "t{:03}") / "metadata.csv"
+    for where in (tmp_path / "texts", tmp_path):
+        for text in (tmp_path / "texts").glob("*"):
+            text.rename(where / f"t{text.name[-7:]}")
+        with pytest.raises(DataError, match=rf"'id' holds names of texts in {where}; got 't000'"):
+            open_plan(path, DataConfig(label="author"))
+        plan = open_plan(path, DataConfig(label="author", text="id"))
+        assert next(plan.rows()).values == ("t000", "Bob")
+
+
 def test_texts_that_are_not_there(tmp_path) -> None:
     corpus(tmp_path)
     (tmp_path / "texts" / "004.txt").unlink()

@@ -243,6 +243,17 @@ def test_files_that_cannot_be_read_are_counted_and_left_out(tmp_path) -> None:
         open_plan(tmp_path / "images", DataConfig(bad_files="skip"))
 
 
+def test_recordings_with_other_columns_are_counted_and_left_out(tmp_path) -> None:
+    write(tmp_path, {f"r{i}.csv": "x,y\n1,2\n3,4\n5,6\n" for i in range(9)})
+    write(tmp_path, {"a.csv": "time\n1\n", "r9.csv": "x,y\n1\n", "r10.csv": "z,y\n1,2\n3,4\n"})
+    plan = open_plan(tmp_path, DataConfig(bad_files="skip"), "forecast")
+    assert len(list(plan.rows())) == 9
+    assert "3 files that cannot be read left out" in plan.summary
+    reasons = ["r9.csv:2: expected 2 columns, found 1", "a.csv: has other", "r10.csv: has other"]
+    for line, reason in zip(plan.table.reader.bad_files, reasons, strict=True):
+        assert reason in line
+
+
 def test_rows_that_name_files_that_cannot_be_read_are_counted_and_left_out(tmp_path) -> None:
     import unspool
 

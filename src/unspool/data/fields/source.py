@@ -390,6 +390,7 @@ class SeriesSource(VectorSource):
     """Numbers over time as a table or an array has them."""
 
     kind = "series"
+    missing = "no number in the series"
 
     def recording(self, raw: Any, where: str) -> Recording:
         return as_recording(raw, where)

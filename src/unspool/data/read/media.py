@@ -126,9 +126,10 @@ class MediaFiles(Reader):
         return []
 
     @classmethod
-    def probe(cls, file: TextFile) -> None:
+    def probe(cls, file: TextFile, data: DataConfig) -> tuple[str, ...]:
         for _ in cls.medium.decode(cls.medium.make(file.unpacked(), file.name)):
             pass
+        return ()
 
     @property
     def options(self) -> dict[str, Any]:

@@ -187,6 +187,12 @@ class Folder(Reader):
             raise self.split(names)
         self.columns = sampled(("text", "label"), (row.values for row in self.rows([0, 1])))
 
+    @classmethod
+    def probe(cls, file: TextFile, data: DataConfig) -> tuple[str, ...]:
+        for _ in file.blocks():
+            pass
+        return ()
+
     def label(self, file: TextFile) -> str:
         return stem(file.path)
 

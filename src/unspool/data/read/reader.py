@@ -171,7 +171,7 @@ class Change(NamedTuple):
 
 FACTS = (
     "name", "shape", "medium", "title", "typed", "binary", "one_row", "noun", "header", "marked",
-    "label_source", "stroke_layout", "first_line", "remark", "stacked",
+    "label_source", "stroke_layout", "first_line", "remark", "stacked", "bad_files",
 )  # fmt: skip
 
 
@@ -251,11 +251,12 @@ class Reader:
         return Match.NO
 
     @classmethod
-    def probe(cls, file: TextFile) -> None:
-        """Read a whole file; a DataError where that fails."""
-        if not cls.binary:
-            for _ in file.blocks():
-                pass
+    def probe(cls, file: TextFile, data: DataConfig) -> tuple[str, ...]:
+        """Read a whole file and return the names of its columns; a DataError where that fails."""
+        reader = cls([file], data)
+        for _ in reader.rows(range(len(reader.columns))):
+            pass
+        return tuple(column.name for column in reader.columns)
 
     @property
     def options(self) -> dict[str, Any]:

@@ -48,9 +48,8 @@ class StepRows(Reader):
     def __init__(self, inner: Table, layout: Long) -> None:
         self.files, self.inner, self.layout = inner.files, inner.reader, layout
         self.table, self.header = inner, True
-        for name in ("name", "shape", "binary"):
+        for name in ("name", "shape", "binary", "first_line", "bad_files"):
             setattr(self, name, getattr(inner.reader, name))
-        self.first_line = inner.reader.first_line
         self.by_file = layout.id is None
         steps = {*layout.times, *layout.channels}
         self.others = [column for column in inner.columns if column not in steps]

@@ -283,7 +283,7 @@ def open_table(path: str, data: DataConfig) -> Table:
     every_file = [file.path for file in files]
     bad_files: list[DataError] = []
     if len(files) > 1 and data.bad_files == "skip":
-        files, bad_files = usable_files(files, reader_type)
+        files, bad_files = usable_files(files, reader_type, data)
     with files[0].allowance().spending():
         reader = reader_type(files, data)
     reader.bad_files = list(map(str, bad_files))

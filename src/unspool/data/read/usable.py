@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from unspool.config import DataConfig
 from unspool.data.read.budget import TimeExceeded
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import Column, Reader, Row
@@ -66,18 +68,27 @@ def bad_files_remark(count: int) -> str:
 
 
 def usable_files(
-    files: Sequence[TextFile], reader: type[Reader]
+    files: Sequence[TextFile], reader: type[Reader], data: DataConfig
 ) -> tuple[list[TextFile], list[DataError]]:
-    """The files that can be read, and an error for each of the others."""
-    usable, errors = [], []
+    """The files that can be read and have the columns of most, and an error for each other one."""
+    columns: dict[TextFile, tuple[str, ...]] = {}
+    errors: dict[TextFile, DataError] = {}
     for file in files:
         try:
-            reader.probe(file)
-            usable.append(file)
+            columns[file] = reader.probe(file, data)
         except TimeExceeded:
             raise
         except DataError as error:
-            errors.append(error)
-    if not usable:
-        raise errors[0]
-    return usable, errors
+            errors[file] = error
+    if not columns:
+        raise next(iter(errors.values()))
+    usual = Counter(columns.values()).most_common(1)[0][0]
+    for file, names in columns.items():
+        if names != usual:
+            errors[file] = DataError(
+                f"has other columns than most files, which have {', '.join(usual)}",
+                where=file.name,
+                got=", ".join(names),
+                remedy="give all files the same columns in the same order",
+            )
+    return [file for file in files if file not in errors], list(errors.values())
