@@ -8,6 +8,7 @@ from sklearn.metrics import mean_absolute_error, mean_pinball_loss, mean_squared
 
 from unspool.tasks.forecast import conformal, naive
 from unspool.tasks.forecast import metrics as forecast_metrics
+from unspool.tasks.forecast.smoothing import Smoothing, fit_smoothing
 
 
 @pytest.fixture
@@ -139,6 +140,63 @@ def test_theta_as_statsforecast_has_it() -> None:
         if season > 1:
             y = (y + 60) * (1 + 0.3 * np.sin(2 * np.pi * t / season))
         assert continued(naive.theta, y.round(2), 6, season) == pytest.approx(expected, rel=0.01)
+
+
+# AutoETS(season_length=1, model="AZN") of statsforecast 2.1.1
+ETS = [
+    (30, "level", [45.6536, 45.6536, 45.6536, 45.6536, 45.6536, 45.6536]),
+    (60, "trend", [67.8995, 68.2007, 68.5018, 68.8030, 69.1041, 69.4053]),
+    (120, "level", [33.9209, 33.9209, 33.9209, 33.9209, 33.9209, 33.9209]),
+    (200, "trend", [108.8689, 109.1553, 109.4417, 109.7281, 110.0145, 110.3009]),
+    (100, "level", [48.0987, 48.0987, 48.0987, 48.0987, 48.0987, 48.0987]),
+    (150, "trend", [291.0640, 293.6846, 296.3052, 298.9258, 301.5464, 304.1670]),
+    (80, "trend", [9.8425, 8.6890, 7.5355, 6.3820, 5.2286, 4.0751]),
+]
+
+
+def test_exponential_smoothing_as_statsforecast_has_it() -> None:
+    rng = np.random.default_rng(0)
+    for number, (steps, kind, expected) in enumerate(ETS):
+        t, walk = np.arange(steps), np.cumsum(rng.normal(0, 1, steps))
+        y = (50 + 0.3 * t * (number % 2) + walk * (number != 1) + rng.normal(0, 2, steps)).round(2)
+        if number >= 5:
+            y = (y + np.cumsum(np.cumsum(rng.normal(0, 0.1, steps)))).round(2)
+        assert continued(naive.ets, y, 6) == pytest.approx(expected, rel=1e-3)
+        assert fit_smoothing(y).trend == (kind == "trend")
+
+
+@pytest.mark.parametrize("phi", [1.0, 0.9])
+def test_errors_of_smoothing_are_those_of_its_equations(phi) -> None:
+    y = np.random.default_rng(4).normal(5, 1, 40)
+    fit = Smoothing(0.4, 0.1, phi, trend=True).fit(y)
+    level, slope = fit.start
+    for value, error in zip(y, fit.errors):
+        expected = level + phi * slope
+        assert value - expected == pytest.approx(error)
+        level, slope = expected + 0.4 * error, phi * slope + 0.1 * error
+    ahead = [level + slope * sum(phi ** (i + 1) for i in range(h + 1)) for h in range(3)]
+    assert fit.continued(y, 3) == pytest.approx(ahead)
+
+
+def test_smoothing_of_seasons_and_of_few_values() -> None:
+    t = np.arange(96)
+    for y in (60 + 20 * np.sin(t * np.pi / 6), 20 * np.sin(t * np.pi / 6) + 0.1 * t - 3):
+        expected = y[84:]  # a season of 12 steps
+        for method in (naive.ets, naive.theta):
+            found = continued(method, y[:84], 12, 12)
+            assert np.abs(found - expected).max() < 1.5
+    assert continued(naive.ets, np.array([4.0]), 2).tolist() == [4, 4]
+    assert continued(naive.ets, np.full(30, 4.0), 2) == pytest.approx([4, 4])
+    assert continued(naive.ets, 3.0 + 2.0 * t, 3) == pytest.approx([195, 197, 199], rel=1e-3)
+
+
+def test_windows_of_a_series_share_the_parameters_of_smoothing() -> None:
+    """The states are those of each window."""
+    y = np.random.default_rng(1).normal(0, 1, 60).cumsum()
+    both = naive.ets(y, np.zeros(2, int), np.array([50, 60]), 3)
+    model = fit_smoothing(y[:50])
+    for row, end in zip(both, (50, 60)):
+        assert row == pytest.approx(model.fit(y[:end]).continued(y[:end], 3))
 
 
 def test_theta_of_a_line_and_of_few_values() -> None:

@@ -55,10 +55,10 @@ def fit_ridge(task: Forecast, parts: Mapping[str, Part]) -> Fitting:
         z = torch.where(window.observed, (window.y - center) / scale, 0.0)
         past = as_array(align_end(z, window.lengths)).astype(np.float64)
         y = (batch.future - center) / scale
-        weights = as_array(window_weights(y, task.config.model.center)).astype(np.float64)
+        weight = as_array(window_weights(y, task.config.model.center)).astype(np.float64)
         whole = as_array(batch.seen.all(1))  # of others a sum would hold what was not there
         known = as_array(future_of(window, field.horizon))
-        sums.add(past[whole], known[whole], as_array(y)[whole], weights[whole])
+        sums.add(past[whole], known[whole], as_array(y)[whole], weight[whole])
     model = task.build()
     assert isinstance(model, LinearForecaster)
     valid = parts.get("valid")

@@ -11,17 +11,24 @@ stands between the two by `horizon` values, (B, H).
                      is taken out where its autocorrelation is significant at 90 % (M4's yardstick)
     theta            the Theta method on the series without its season: exponential smoothing, with
                      half of the slope of the linear trend
+    ets              exponential smoothing of the series without its season, with the trend that
+                     AICc chooses (`smoothing.py`)
+
+A season is taken out of positive values by division. Of others Theta and ETS subtract it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
+from unspool.tasks.forecast.smoothing import Smoothing, fit_smoothing
+
 SIGNIFICANT = 1.645  # the 95th percentile of a normal distribution
-MOST_PAST = 5000  # last values that the Theta method reads
+MOST_PAST = 5000  # last values that Theta and ETS read
 
 
 def naive(
@@ -55,7 +62,27 @@ def theta(
     values: np.ndarray, begin: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1
 ) -> np.ndarray:
     begin = np.maximum(begin, origins - MOST_PAST)
-    return adjusted(lambda past: smoothed(past, horizon), values, begin, origins, season)
+    return adjusted(
+        lambda past: smoothed(past, horizon), values, begin, origins, season, additive=True
+    )
+
+
+def ets(
+    values: np.ndarray, begin: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1
+) -> np.ndarray:
+    """Models and parameters are those of the first window of a series, states those of each."""
+    models: dict[tuple[int, bool], Smoothing] = {}
+    rows = []
+    for first, end in zip(begin.tolist(), origins.tolist()):
+        past = values[max(first, end - MOST_PAST) : end]
+        cycle = find_season(past, season, additive=True)
+        y = past if cycle is None else cycle.removed(past)
+        key = first, cycle is None
+        if key not in models:
+            models[key] = fit_smoothing(y)
+        row = models[key].fit(y).continued(y, horizon)
+        rows.append(row if cycle is None else cycle.restored(row, len(past)))
+    return np.stack(rows)
 
 
 def smoothed(past: np.ndarray, horizon: int) -> np.ndarray:
@@ -84,23 +111,44 @@ def smoothed(past: np.ndarray, horizon: int) -> np.ndarray:
     return levels(alpha)[-1] + slope / 2 * steps
 
 
+class Season(NamedTuple):
+    """(m,) indices of the phases of a season, of which 0 is that of the first value; values are
+    divided by them, or they are subtracted."""
+
+    indices: np.ndarray
+    additive: bool
+
+    def at(self, steps: np.ndarray) -> np.ndarray:
+        return self.indices[steps % len(self.indices)]
+
+    def removed(self, past: np.ndarray) -> np.ndarray:
+        indices = self.at(np.arange(len(past)))
+        return past - indices if self.additive else past / indices
+
+    def restored(self, forecast: np.ndarray, steps: int) -> np.ndarray:
+        """Of a forecast that begins after so many steps."""
+        indices = self.at(np.arange(steps, steps + len(forecast)))
+        return forecast + indices if self.additive else forecast * indices
+
+
 def adjusted(
     forecast: Callable[[np.ndarray], np.ndarray],
     values: np.ndarray,
     begin: np.ndarray,
     origins: np.ndarray,
     season: int,
+    *,
+    additive: bool = False,
 ) -> np.ndarray:
-    """(B, H) forecasts of pasts without their season, times the season."""
+    """(B, H) forecasts of pasts without their season, with it again."""
     rows = []
     for first, end in zip(begin.tolist(), origins.tolist()):
         past = values[first:end]
-        if not is_seasonal(past, season):
+        cycle = find_season(past, season, additive=additive)
+        if cycle is None:
             rows.append(forecast(past))
-            continue
-        indices = seasonal_indices(past, season)  # of the phases, 0 is that of past[0]
-        row = forecast(past / indices[np.arange(len(past)) % season])
-        rows.append(row * indices[np.arange(len(past), len(past) + len(row)) % season])
+        else:
+            rows.append(cycle.restored(forecast(cycle.removed(past)), len(past)))
     return np.stack(rows)
 
 
@@ -109,10 +157,18 @@ NaiveForecast = Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], np.ndar
 NAIVE: dict[str, NaiveForecast] = {"naive": naive, "seasonal naive": seasonal_naive, "drift": drift}
 
 
+def find_season(past: np.ndarray, season: int, *, additive: bool) -> Season | None:
+    """The season of a past, if it has one; of values that are not positive only an additive one."""
+    positive = bool((past > 0).all())
+    if not (positive or additive) or not is_seasonal(past, season):
+        return None
+    return Season(seasonal_indices(past, season, additive=not positive), not positive)
+
+
 def is_seasonal(past: np.ndarray, season: int) -> bool:
     """Whether the autocorrelation r_m at one season is beyond 1.645 √((1 + 2 Σ_{k<m} r_k²) / T),
-    Bartlett's limit; never of a past of fewer than three seasons or one that is not positive."""
-    if season < 2 or len(past) < 3 * season or not (past > 0).all() or not past.std():
+    Bartlett's limit; never of a past of fewer than three seasons."""
+    if season < 2 or len(past) < 3 * season or not past.std():
         return False
     r = autocorrelation(past, season)
     limit = SIGNIFICANT * np.sqrt((1 + 2 * np.sum(r[1:season] ** 2)) / len(past))
@@ -126,16 +182,17 @@ def autocorrelation(past: np.ndarray, lags: int) -> np.ndarray:
     return sums / sums[0]
 
 
-def seasonal_indices(past: np.ndarray, season: int) -> np.ndarray:
-    """(m,) the classical multiplicative decomposition: means of y over its centred moving average,
-    by phase, scaled to a mean of one."""
+def seasonal_indices(past: np.ndarray, season: int, *, additive: bool = False) -> np.ndarray:
+    """(m,) the classical decomposition: means by phase of y over its centred moving average, scaled
+    to a mean of one; or of y less that average, with a mean of zero."""
     weights = centred_weights(season)
     trend = np.convolve(past, weights, mode="valid")
     half = len(weights) // 2
-    ratios = past[half : half + len(trend)] / trend
+    middle = past[half : half + len(trend)]
     phases = np.arange(half, half + len(trend)) % season
-    means = np.bincount(phases, ratios) / np.bincount(phases)
-    return means / means.mean()
+    rest = middle - trend if additive else middle / trend
+    means = np.bincount(phases, rest) / np.bincount(phases)
+    return means - means.mean() if additive else means / means.mean()
 
 
 @cache

@@ -16,7 +16,7 @@ import numpy as np
 from unspool.data.windows import Stretches, WindowBatch
 from unspool.tasks.forecast import metrics
 from unspool.tasks.forecast.intervals import Intervals
-from unspool.tasks.forecast.naive import NAIVE, NaiveForecast, naive2, theta
+from unspool.tasks.forecast.naive import NAIVE, NaiveForecast, ets, naive2, theta
 from unspool.tasks.task import Report, as_array
 
 SHOWN = ("mse", "mae", "smape", "mase")
@@ -85,7 +85,7 @@ class WindowScorer:
         every = max(1, -(-self.total // COMPARED))
         chosen = np.flatnonzero((self.seen + np.arange(len(y))) % every == 0)
         if len(chosen):
-            for name, method in {"naive2": naive2, "theta": theta}.items():
+            for name, method in {"naive2": naive2, "theta": theta, "ets": ets}.items():
                 continued = self._continued(method, pasts.select(chosen))
                 few = self._figures(y[chosen], continued, sd[chosen], scales[chosen])
                 self._keep(name, few)
