@@ -92,8 +92,56 @@ def test_other_columns_are_kept_as_they_are_written(unspool, classifier, tmp_pat
     data, out = tmp_path / "a.csv", tmp_path / "o.csv"
     data.write_text("text;price;share\na good film;1.234,5;30 %\ndull;2,0;7 %\n")
     assert unspool("predict", classifier, "--file", data, "--out", out).code == 0
-    first, *_ = csv.DictReader(out.read_text().splitlines())
+    first, *_ = csv.DictReader(out.read_text().splitlines(), delimiter=";")  # as it was read
     assert (first["price"], first["share"]) == ("1.234,5", "30 %")
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "parquet"])
+def test_tables_of_other_programs(ending, unspool, classifier, tmp_path) -> None:
+    data, out = tmp_path / "a.csv", tmp_path / f"o.{ending}"
+    data.write_text("id,zip,price,text\n1,007,2.5,a great film\n2,=1+1,,dull\n")
+    ended = unspool("predict", classifier, "--file", data, "--out", out)
+    assert ended.code == 0, ended.err
+    if ending == "parquet":
+        rows = pytest.importorskip("pyarrow.parquet").read_table(out).to_pylist()
+    else:
+        book = pytest.importorskip("openpyxl").load_workbook(out)
+        header, *cells = [list(row) for row in book.active.iter_rows()]
+        rows = [{n.value: c.value for n, c in zip(header, row)} for row in cells]
+        assert cells[1][1].data_type == "s"  # no formula
+    assert [list(row.values())[:4] for row in rows] == [
+        [1, "007", 2.5, "a great film"], [2, "=1+1", None, "dull"],
+    ]  # fmt: skip
+    assert rows[0]["label"] == "pos"
+    assert rows[0]["p(neg)"] + rows[0]["p(pos)"] == pytest.approx(1, abs=2e-6)
+    again = tmp_path / "again.csv"
+    assert unspool("predict", classifier, "--file", out, "--out", again).code == 0
+    assert [row["predicted_label"] for row in csv.DictReader(again.read_text().splitlines())] == [
+        "pos",
+        "neg",
+    ]
+
+
+@pytest.mark.parametrize(("package", "ending"), [("openpyxl", "xlsx"), ("pyarrow", "parquet")])
+def test_tables_without_their_package(
+    package, ending, unspool, classifier, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    ended = unspool("predict", classifier, "a film", "--out", tmp_path / f"o.{ending}")
+    assert ended.code == 2
+    assert f"written by {package}, which is not installed" in ended.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_labels_are_called_as_in_the_table(unspool, tmp_path) -> None:
+    data, out = tmp_path / "a.csv", tmp_path / "o.csv"
+    data.write_text("stars,review\n" + "five,a great film\none,a dull film\n" * 10)
+    train = ("train", data, "--label", "stars", "--model", "majority", "--out", tmp_path / "run")
+    assert unspool(*train).code == 0
+    assert unspool("predict", tmp_path / "run", "a film", "--out", out).code == 0
+    assert out.read_text().startswith("stars,probability,p(five),p(one),text\n")
+    assert unspool("predict", tmp_path / "run", "--file", data, "--out", out).code == 0
+    assert out.read_text().startswith("stars,review,predicted_stars,probability,")
 
 
 def test_columns_that_are_images_are_named(unspool, translator, tmp_path) -> None:

@@ -153,3 +153,16 @@ def test_next_names_the_settings_of_a_baseline() -> None:
     )
     command = "the same command with --model linear --set center=none · unspool predict r"
     assert next_command(run) == command
+
+
+@pytest.mark.parametrize(("naive", "told"), [(0.5, True), (0.9, False)])
+def test_a_method_that_needs_no_training_is_named_where_it_is_best(naive, told) -> None:
+    model, linear = (Scored(np.full(100, error)) for error in (0.8, 0.7))
+    model.untrained = {"naive": naive, "drift": 2.0}
+    task = SimpleNamespace(
+        metric=Metric("score", higher_is_better=False), config=SimpleNamespace(model_name="gru")
+    )
+    conclusion = BaselineComparison(task, model, {"linear": linear}).conclusion
+    assert conclusion.startswith("use linear: better than gru by 0.1000")
+    assert conclusion.endswith("; naive, which needs no training, has 0.5000") == told
+    assert ("naive" in conclusion) == told

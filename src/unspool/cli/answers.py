@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from unspool.cli.show import note
+from unspool.cli.tables import BINARY, ENDINGS, ColumnWriter, table_writer
 from unspool.data.plan import Plan
+from unspool.data.read.delimited import Cells
 from unspool.errors import DataError, choose, visible
 from unspool.tasks import Answer
 from unspool.tasks.answer import counted
-
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 def check_ending(out: Path | None, kind: type[Answer]) -> None:
     """Refuse a name whose ending stands for no format of these answers."""
     if out is not None:
-        endings = [*DELIMITERS, ".jsonl", ".txt", *kind.formats, *kind.binary]
+        endings = [*ENDINGS, ".jsonl", ".txt", *kind.formats, *kind.binary]
         choose("ending of the output file", out.suffix.lower(), endings, where=out)
 
 
 class SourceRows(NamedTuple):
     """The columns of the table that the items came from, to be kept next to the answers.
 
-    rows    the values of all columns, of each item in turn; it grows as items are read
+    rows        the values of all columns, of each item in turn; it grows as items are read
+    delimiter   of its cells, where it has one
     """
 
     names: list[str]
     rows: deque[tuple[Any, ...]]
+    delimiter: str | None = None
 
     def unique_name(self, name: str) -> str:
         """Name of a column of the answers that differs from these."""
@@ -44,7 +45,10 @@ class SourceRows(NamedTuple):
 
 def rows_of(plan: Plan) -> tuple[Iterator[Any], SourceRows]:
     """The inputs of a plan, and what its table has next to each."""
-    source = SourceRows([column.name for column in plan.table.columns], deque())
+    names = [column.name for column in plan.table.columns]
+    reader = plan.table.reader
+    dialect = reader.dialect if isinstance(reader, Cells) else None
+    source = SourceRows(names, deque(), None if dialect is None else dialect.delimiter)
 
     def items() -> Iterator[Any]:
         for values, row in plan.whole_rows():
@@ -55,10 +59,18 @@ def rows_of(plan: Plan) -> tuple[Iterator[Any], SourceRows]:
 
 
 def write_answers(
-    answers: Iterable[Answer], out: Path | None, *, as_json: bool, source: SourceRows | None = None
+    answers: Iterable[Answer],
+    out: Path | None,
+    *,
+    as_json: bool,
+    source: SourceRows | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> None:
     """Write each answer as it comes, in the format that the ending of `out` names; to stdout as
-    text, or as JSON lines. In a table and as JSON, what was given stands before the answer."""
+    text, or as JSON lines. In a table and as JSON, what was given stands before the answer.
+
+    names   what columns of the answers are called in a table
+    """
     ending = out.suffix.lower() if out is not None else (".jsonl" if as_json else ".txt")
     count, warnings = 0, Counter[str]()
     answer, answers = None, iter(answers)
@@ -67,20 +79,22 @@ def write_answers(
         write_alone(first, next(answers, None), out)
         return
     answers = answers if first is None else chain([first], answers)
-    with destination(out) as file:
-        table = csv.writer(file, delimiter=DELIMITERS.get(ending, ","), lineterminator="\n")
+    with destination(out, binary=ending in BINARY) as file:
+        table = table_writer(out, file, None if source is None else source.delimiter)
         for count, answer in enumerate(answers, start=1):
             if answer.note is not None:
                 warnings[answer.note] += 1
             if ending == ".jsonl":
                 shown = json.dumps(as_object(answer, source), ensure_ascii=False, default=str)
                 file.write(f"{shown}\n")
-            elif ending in DELIMITERS:
-                table.writerows(as_rows(answer, count, source))
+            elif ending in ENDINGS:
+                table.writerows(as_rows(answer, count, source, names or {}))
             else:
                 to_lines = answer.formats.get(ending)
                 lines = answer.lines(count) if to_lines is None else to_lines(answer)
                 file.writelines(f"{line}\n" for line in lines)
+        if isinstance(table, ColumnWriter):
+            table.finish(file)
     for line in counted(warnings):
         note(line)
     if out is not None:
@@ -110,13 +124,16 @@ def as_object(answer: Answer, source: SourceRows | None) -> dict[str, Any]:
     return {**row, **{source.unique_name(name): value for name, value in new.items()}}
 
 
-def as_rows(answer: Answer, number: int, source: SourceRows | None) -> list[list[Any]]:
+def as_rows(
+    answer: Answer, number: int, source: SourceRows | None, called: Mapping[str, str]
+) -> list[list[Any]]:
     """The rows of an answer, before those of the first one their header. What was given stands
     before each, and alone where there is no answer, as in a text without spans."""
-    header, rows = answer.header(), answer.rows(number)
+    plain, rows = answer.header(), answer.rows(number)
+    header = [called.get(name, name) for name in plain]
     if source is None:
         return [header, *rows] if number == 1 else rows
-    kept = [i for i, name in enumerate(header) if name != answer.repeats]
+    kept = [i for i, name in enumerate(plain) if name != answer.repeats]
     row = ["" if value is None else value for value in source.rows.popleft()]
     table = [[*row, *(cells[i] for i in kept)] for cells in rows] or [[*row, *[""] * len(kept)]]
     names = [*source.names, *(source.unique_name(header[i]) for i in kept)]

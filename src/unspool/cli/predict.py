@@ -59,9 +59,9 @@ def predict(
             "--out",
             "-o",
             metavar="FILE",
-            help="Write to a .csv, .tsv, .jsonl or .txt file instead, with the probability of every"
-            " label, after the columns of the table that was read; of a tagger also to a .conll"
-            " file.",
+            help="Write to a .csv, .tsv, .xlsx, .parquet, .jsonl or .txt file instead, with the"
+            " probability of every label, after the columns of the table that was read; of a tagger"
+            " also to a .conll file.",
         ),
     ] = None,
     reading: Chosen = NONE,
@@ -181,7 +181,17 @@ def predict(
     check_ending(out, loaded.task.answer)
     if picture is not None:
         answers = drawing_first(loaded, first, answers, picture, options)
-    write_answers(answers, out, as_json=as_json, source=kept)
+    write_answers(answers, out, as_json=as_json, source=kept, names=column_names(loaded))
+
+
+def column_names(run: LoadedRun) -> dict[str, str]:
+    """What the table that a run was trained on calls its labels: `stars`, not `label`."""
+    from unspool.data.read.files import OF_PATHS
+
+    labels = run.config.data.columns.get("label", ())
+    if len(labels) != 1 or labels[0].isdigit() or OF_PATHS.fullmatch(labels[0]):
+        return {}
+    return {"label": labels[0], "labels": labels[0]}
 
 
 def refuse_beside(option: str, texts: list[str], **options: Any) -> None:

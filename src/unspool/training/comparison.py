@@ -84,8 +84,7 @@ class BaselineComparison:
     def conclusion(self) -> str:
         """One line: which model to use, and why."""
         model, rival, interval = self.task.config.model_name, self.rival, self.interval
-        few = len(self.report.scores) < FEW
-        limit = f"; {len(self.report.scores)} rows prove little" if few else ""
+        limit = self._limit()
         if self.choice is not None:
             low, high = interval or (math.nan, math.nan)
             here = f" (95 % interval {low:+.4f} to {high:+.4f})" if interval else ""
@@ -109,6 +108,17 @@ class BaselineComparison:
         if self.preferred == model:
             return f"use {model}: {rival} is not reliably better or worse {difference}"
         return f"use {rival}, the simpler model: {model} is not reliably better {difference}"
+
+    def _limit(self) -> str:
+        """What speaks against the model to use, if anything does."""
+        rows, untrained = len(self.report.scores), self.report.untrained
+        sign = 1 if self.task.metric.higher_is_better else -1
+        limit = f"; {rows} rows prove little" if rows < FEW else ""
+        best = max(untrained, key=lambda name: sign * untrained[name], default=None)
+        preferred = self.baselines.get(self.preferred, self.report)
+        if best is None or sign * untrained[best] < self._score(preferred):
+            return limit
+        return f"{limit}; {best}, which needs no training, has {untrained[best]:.4f}"
 
     def _score(self, report: Report) -> float:
         value = report.metrics[self.task.metric.name]

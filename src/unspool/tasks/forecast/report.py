@@ -239,6 +239,11 @@ class ForecastReport(Report):
             name: value for name, value in means.items() if name not in ("", "with naive2")
         }
         self.compared = len(figures["naive2"]["smape"])
+        self.untrained = {
+            name: value[metric]
+            for name, value in self.naive.items()
+            if len(figures[name][metric]) == self.windows
+        }
         self.metrics = {
             **means[""],
             "owa": metrics.owa(means["with naive2"], means["naive2"]),

@@ -95,7 +95,7 @@ def fit_smoothing(y: np.ndarray) -> Smoothing:
 
     def trend(x: np.ndarray) -> Smoothing:
         alpha, share, *phi = x.tolist()
-        return Smoothing(alpha, alpha * share, *(phi or [1.0]), trend=True)
+        return Smoothing(alpha, alpha * share, phi[0] if phi else 1.0, trend=True)
 
     bounded = minimize_scalar(
         lambda alpha: level(alpha).fit(y).loss, bounds=ALPHA, method="bounded"
