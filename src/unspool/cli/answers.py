@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from unspool.cli.show import note
-from unspool.cli.tables import BINARY, ENDINGS, ColumnWriter, table_writer
+from unspool.cli.tables import BINARY, ENDINGS, TypedTable, table_writer
 from unspool.data.plan import Plan
 from unspool.data.read.delimited import Cells
 from unspool.errors import DataError, choose, visible
@@ -93,7 +93,7 @@ def write_answers(
                 to_lines = answer.formats.get(ending)
                 lines = answer.lines(count) if to_lines is None else to_lines(answer)
                 file.writelines(f"{line}\n" for line in lines)
-        if isinstance(table, ColumnWriter):
+        if isinstance(table, TypedTable):
             table.finish(file)
     for line in counted(warnings):
         note(line)

@@ -27,7 +27,7 @@ class TableWriter(Protocol):
         """The first row is the header."""
 
 
-class ColumnWriter:
+class TypedTable:
     """Collects rows, and writes them as typed columns in the end."""
 
     def __init__(self, out: Path) -> None:
@@ -48,7 +48,7 @@ def table_writer(out: Path | None, file: Any, delimiter: str | None) -> TableWri
     """`delimiter`: of the table that was read, which a .csv is written with."""
     ending = out.suffix.lower() if out is not None else ""
     if out is not None and ending in BINARY:
-        return ColumnWriter(out)
+        return TypedTable(out)
     usual = DELIMITERS.get(ending, ",")
     used = delimiter if delimiter and ending == ".csv" else usual
     return csv.writer(file, delimiter=used, lineterminator="\n")

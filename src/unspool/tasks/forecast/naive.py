@@ -126,7 +126,7 @@ class Season(NamedTuple):
         return past - indices if self.additive else past / indices
 
     def restored(self, forecast: np.ndarray, steps: int) -> np.ndarray:
-        """Of a forecast that begins after so many steps."""
+        """Return a forecast that begins after so many steps, with the season."""
         indices = self.at(np.arange(steps, steps + len(forecast)))
         return forecast + indices if self.additive else forecast * indices
 
