@@ -8,8 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1] / "src" / "unspool"
 ORDER = [
     "errors", "io", "config", "text", "data", "vectors", "native", "nn", "search", "tasks",
-    "training", "insight", "page", "serve", "export", "api", "embed", "topic_model", "demos",
-    "cli",
+    "training", "insight", "page", "serve", "export", "api", "sklearn", "embed",
+    "topic_model", "demos", "cli",
     "__main__",
 ]  # fmt: skip
 NN_MAY = {"nn", "native", "io", "errors"}

@@ -7,6 +7,7 @@ size and the SHA-256 of all others. `unpacked` reads it into the cache, once for
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -34,6 +35,7 @@ END = struct.Struct("<4s4H2LH")  # of a zip archive without a comment
 LOCATOR = b"PK\x06\x07"  # 20 bytes before the end of an archive of more than 4 GB
 BLOCK = 1 << 20
 AGAIN = "ask for the file again"
+UNREADABLE = (zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError, EOFError)
 
 
 class Packed(NamedTuple):
@@ -60,25 +62,10 @@ def write_pack(folder: Path, out: Path) -> Packed:
         raise ConfigError(
             "the file exists", where=out, remedy=("name another with ", Option("out"))
         )
-    paths = sorted(path for path in folder.iterdir() if path.is_file() and is_packed(path.name))
-    size = sum(path.stat().st_size for path in paths)
-    if size > MOST_BYTES:
-        raise ConfigError(
-            "the run is too large for a pack", where=folder, got=f"{size / 1e9:.1f} GB",
-            remedy="copy the folder",
-        )  # fmt: skip
-    listed = {path.name: [path.stat().st_size, hash_of(path)] for path in paths}
-    manifest = {"format": FORMAT, "unspool": __version__, "run": folder.name, "files": listed}
     partial = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
-        with naming(out), zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
-            # A member has the date 1980-01-01, so that a run always gives the same pack.
-            archive.writestr(zipfile.ZipInfo(MANIFEST), json.dumps(manifest, indent=1))
-            for path in paths:
-                member = zipfile.ZipInfo(path.name)
-                with open_regular(path) as source, archive.open(member, "w") as target:
-                    while block := source.read(BLOCK):
-                        target.write(block)
+        with naming(out), open(partial, "wb") as file:
+            files = write_archive(folder, file)
         os.replace(partial, out)
     except OSError as error:
         raise RunError(
@@ -89,7 +76,33 @@ def write_pack(folder: Path, out: Path) -> Packed:
     finally:
         with suppress(OSError):
             partial.unlink()
-    return Packed(out, len(paths), out.stat().st_size)
+    return Packed(out, files, out.stat().st_size)
+
+
+def write_archive(folder: Path, file: BinaryIO) -> int:
+    """Write a pack into an open file; return how many files of the run are in it."""
+    paths = sorted(path for path in folder.iterdir() if path.is_file() and is_packed(path.name))
+    size = sum(path.stat().st_size for path in paths)
+    if size > MOST_BYTES:
+        raise ConfigError(
+            "the run is too large for a pack",
+            where=folder,
+            got=f"{size / 1e9:.1f} GB",
+            remedy="copy the folder",
+        )
+    listed = {path.name: [path.stat().st_size, hash_of(path)] for path in paths}
+    manifest = {"format": FORMAT, "unspool": __version__, "files": listed}
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        # A member has the date 1980-01-01, so that a run always gives the same pack.
+        archive.writestr(zipfile.ZipInfo(MANIFEST), json.dumps(manifest, indent=1))
+        for path in paths:
+            with (
+                open_regular(path) as source,
+                archive.open(zipfile.ZipInfo(path.name), "w") as target,
+            ):
+                while block := source.read(BLOCK):
+                    target.write(block)
+    return len(paths)
 
 
 def is_packed(name: str) -> bool:
@@ -105,94 +118,105 @@ def unpacked(path: Path) -> Path:
     """The folder in the cache with the files of a pack, each as the manifest lists it."""
     try:
         with open_regular(path) as file, naming(path):
-            archive, manifest, content = open_archive(file, path)
-            files = listed_files(archive, manifest, path)
-
-            def build(folder: Path) -> None:
-                for member, digest in files.items():
-                    extract(archive, member, folder / member.filename, digest, path)
-
-            key = {"pack": hashlib.sha256(content).hexdigest()}
-            return cached(key, build, lambda folder: folder)[0]
+            pack = OpenPack(file, path)
+            key = {"pack": hashlib.sha256(pack.manifest).hexdigest()}
+            return cached(key, pack.extract, lambda folder: folder)[0]
     except OSError as error:
         raise RunError(f"cannot be read ({error.strerror})", where=path) from None
 
 
-def damaged(path: Path, problem: str, got: Any = None) -> RunError:
-    return RunError(f"damaged or no pack: {problem}", where=path, got=got, remedy=AGAIN)
+def unpack(content: bytes, folder: Path, where: str) -> None:
+    """Write the files of a pack in memory into an empty folder."""
+    OpenPack(io.BytesIO(content), where).extract(folder)
 
 
-def open_archive(file: BinaryIO, path: Path) -> tuple[zipfile.ZipFile, Any, bytes]:
-    """The archive, its manifest, and the bytes of that. The size of its directory is checked before
-    anything is read from it."""
-    size = os.fstat(file.fileno()).st_size
-    file.seek(max(0, size - END.size - 20))
-    tail = file.read()
-    if len(tail) < END.size:
-        raise damaged(path, "too short", f"{size} bytes")
-    mark, _, _, _, count, listed, _, comment = END.unpack(tail[-END.size :])
-    if mark != b"PK\x05\x06" or comment or tail.startswith(LOCATOR):
-        raise damaged(path, "it does not end like one")
-    if count > MOST_FILES or listed > MOST_LISTED:
-        raise damaged(path, "too many files", count)
-    try:
-        archive = zipfile.ZipFile(file)
-        first = archive.getinfo(MANIFEST)
-        if first.compress_type != zipfile.ZIP_STORED or first.file_size > MOST_LISTED:
-            raise damaged(path, f"{MANIFEST} is not stored as it is")
-        content = archive.read(first)
-        manifest = parse_json(content)
-    except KeyError:
-        raise damaged(path, f"no {MANIFEST}") from None
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
-        raise damaged(path, str(error)) from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+class OpenPack:
+    """A pack whose manifest lists exactly the members that it has.
+
+    manifest   the bytes of pack.json
+    files      members with their SHA-256
+    """
+
+    def __init__(self, file: BinaryIO, where: Any) -> None:
+        self.where = where
+        size = file.seek(0, os.SEEK_END)
+        self.archive = self._open(file, size)
+        self.manifest, listed = self._read_manifest()
+        self.files = self._check(listed, size)
+
+    def _damaged(self, problem: str, got: Any = None) -> RunError:
+        return RunError(f"damaged or no pack: {problem}", where=self.where, got=got, remedy=AGAIN)
+
+    def _open(self, file: BinaryIO, size: int) -> zipfile.ZipFile:
+        """The archive. The size of its directory is checked before that is read."""
+        file.seek(max(0, size - END.size - 20))
+        tail = file.read()
+        if len(tail) < END.size:
+            raise self._damaged("too short", f"{size} bytes")
+        mark, _, _, _, count, listed, _, comment = END.unpack(tail[-END.size :])
+        if mark != b"PK\x05\x06" or comment or tail.startswith(LOCATOR):
+            raise self._damaged("it does not end like one")
+        if count > MOST_FILES or listed > MOST_LISTED:
+            raise self._damaged("too many files", count)
+        try:
+            return zipfile.ZipFile(file)
+        except UNREADABLE as error:
+            raise self._damaged(str(error)) from None
+
+    def _read_manifest(self) -> tuple[bytes, Any]:
+        try:
+            first = self.archive.getinfo(MANIFEST)
+            if first.compress_type != zipfile.ZIP_STORED or first.file_size > MOST_LISTED:
+                raise self._damaged(f"{MANIFEST} is not stored as it is")
+            content = self.archive.read(first)
+            manifest = parse_json(content)
+        except KeyError:
+            raise self._damaged(f"no {MANIFEST}") from None
+        except UNREADABLE as error:
+            raise self._damaged(str(error)) from None
         format = manifest.get("format") if isinstance(manifest, dict) else None
-        newer = isinstance(format, int) and format > FORMAT
-        raise RunError(
-            f"pack of another format; this version reads {FORMAT}", where=path, got=format,
-            remedy="install a newer unspool" if newer else AGAIN,
-        )  # fmt: skip
-    return archive, manifest, content
+        if format != FORMAT:
+            newer = isinstance(format, int) and format > FORMAT
+            raise RunError(
+                f"pack of another format; this version reads {FORMAT}",
+                where=self.where,
+                got=format,
+                remedy="install a newer unspool" if newer else AGAIN,
+            )
+        return content, manifest.get("files")
 
+    def _check(self, listed: Any, size: int) -> dict[zipfile.ZipInfo, str]:
+        members = [member for member in self.archive.infolist() if member.filename != MANIFEST]
+        names = [member.filename for member in members]
+        valid = isinstance(listed, dict) and sorted(names) == sorted(listed)
+        if not valid or not all(isinstance(x, list) and len(x) == 2 for x in listed.values()):
+            raise self._damaged(f"{MANIFEST} does not list its files")
+        for member in members:
+            if not is_packed(member.filename):
+                raise self._damaged("not the name of a file of a run", member.filename)
+            if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
+                raise self._damaged("a file is not stored as it is", member.filename)
+            if listed[member.filename][0] != member.file_size:
+                raise self._damaged("a file has another size than listed", member.filename)
+        if sum(member.file_size for member in members) > size:
+            raise self._damaged("its files overlap")
+        if CONFIG not in names:
+            raise self._damaged(f"no {CONFIG}")
+        return {member: listed[member.filename][1] for member in members}
 
-def listed_files(
-    archive: zipfile.ZipFile, manifest: dict[str, Any], path: Path
-) -> dict[zipfile.ZipInfo, str]:
-    """Members of a pack with their SHA-256; an error unless the manifest lists exactly these."""
-    listed: Any = manifest.get("files")
-    members = [member for member in archive.infolist() if member.filename != MANIFEST]
-    names = [member.filename for member in members]
-    valid = isinstance(listed, dict) and len(set(names)) == len(names) and set(names) == set(listed)
-    if not valid or not all(
-        isinstance(entry, list) and len(entry) == 2 for entry in listed.values()
-    ):
-        raise damaged(path, f"{MANIFEST} does not list its files")
-    for member in members:
-        if not is_packed(member.filename):
-            raise damaged(path, "not the name of a file of a run", member.filename)
-        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
-            raise damaged(path, "a file is not stored as it is", member.filename)
-        if listed[member.filename][:1] != [member.file_size]:
-            raise damaged(path, "a file has another size than listed", member.filename)
-    if sum(member.file_size for member in members) > path.stat().st_size:
-        raise damaged(path, "its files overlap")
-    if CONFIG not in names:
-        raise damaged(path, f"no {CONFIG}")
-    return {member: listed[member.filename][1] for member in members}
-
-
-def extract(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, digest: str, path: Path
-) -> None:
-    """Write one file of a pack; an error where it is not the one that is listed."""
-    hasher = hashlib.sha256()
-    try:
-        with archive.open(member) as source, open(target, "xb") as file:
-            while block := source.read(BLOCK):
-                hasher.update(block)
-                file.write(block)
-    except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
-        raise damaged(path, str(error), member.filename) from None
-    if hasher.hexdigest() != digest:
-        raise damaged(path, "a file has another SHA-256 than listed", member.filename)
+    def extract(self, folder: Path) -> None:
+        """Write all files; an error where one is not what is listed."""
+        for member, digest in self.files.items():
+            hasher = hashlib.sha256()
+            try:
+                with (
+                    self.archive.open(member) as source,
+                    open(folder / member.filename, "xb") as file,
+                ):
+                    while block := source.read(BLOCK):
+                        hasher.update(block)
+                        file.write(block)
+            except UNREADABLE as error:
+                raise self._damaged(str(error), member.filename) from None
+            if hasher.hexdigest() != digest:
+                raise self._damaged("a file has another SHA-256 than listed", member.filename)
