@@ -231,7 +231,9 @@ def test_tags_of_words_and_of_steps(sentences) -> None:
     blocks = sentences.read_text().strip().split("\n\n")
     rows = [[line.split() for line in block.split("\n")] for block in blocks]
     X, y = [[r[0] for r in row] for row in rows], [[r[-1] for r in row] for row in rows]
-    model = SequenceTagger("bilstm", hidden=8, epochs=6, batch=16, lr=0.02, settings={"threads": 1})
+    model = SequenceTagger(
+        "bilstm", hidden=16, epochs=12, batch=16, lr=0.02, dropout=0.1, settings={"threads": 1}
+    )
     assert model.fit(X, y).score(X, y) > 0.9
     assert [len(tags) for tags in model.predict(X[:5])] == [len(words) for words in X[:5]]
     assert set(model.classes_) == {"O", "B-PER", "I-PER", "B-LOC"}

@@ -32,6 +32,7 @@ from sklearn.utils.validation import (
 from unspool.api.run import Run, load
 from unspool.api.train import train
 from unspool.data.read.memory import is_table
+from unspool.data.schemes import Scheme, from_iobes, guess_scheme
 from unspool.training.pack import unpack, write_archive
 
 __all__ = ["SequenceClassifier", "SequenceForecaster", "SequenceRegressor", "SequenceTagger"]
@@ -178,7 +179,7 @@ class SequenceEstimator(BaseEstimator):
         super().__setstate__(state)
 
 
-class SequenceClassifier(ClassifierMixin, SequenceEstimator):  # type: ignore[misc]
+class SequenceClassifier(ClassifierMixin, SequenceEstimator):
     """A label for each text or series: `classify`."""
 
     task = "classify"
@@ -212,7 +213,7 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):  # type: ignore[mi
         return self.classes_[[index[answer.label] for answer in answers]]
 
 
-class SequenceRegressor(RegressorMixin, SequenceEstimator):  # type: ignore[misc]
+class SequenceRegressor(RegressorMixin, SequenceEstimator):
     """A number, or several, for each text or series: `regress`."""
 
     task = "regress"
@@ -247,18 +248,21 @@ class SequenceTagger(SequenceEstimator):
 
     task = "tag"
     run_: Run
+    _scheme: Scheme
 
     def fit(self, X: Sequence[Any], y: Sequence[Sequence[str]]) -> Self:
         """Train on lists of words, or arrays (steps, channels), with a list of tags for each."""
         items, tags = self._items(X, fitting=True), [list(map(str, row)) for row in y]
         check_consistent_length(rows_of(items), tags)
         self.classes_ = np.unique([tag for row in tags for tag in row])
+        self._scheme = guess_scheme(tags)
         self._train(items, tags)
         return self
 
     def predict(self, X: Sequence[Any]) -> list[list[str]]:
-        """The tags of each sequence."""
-        return [tags_of(answer) for answer in self._answers(X)]
+        """The tags of each sequence, in the scheme of those that were given."""
+        tags = [tags_of(answer) for answer in self._answers(X)]
+        return tags if self._scheme == "none" else [from_iobes(row, self._scheme) for row in tags]
 
     def score(self, X: Sequence[Any], y: Sequence[Sequence[str]]) -> float:
         """The share of right tags, over all steps."""

@@ -38,7 +38,7 @@ def test_the_folder_holds_what_it_should(classifier) -> None:
     assert names == {
         "config.json", "model.safetensors", "tokenizer.json", "labels.json", "metrics.jsonl",
         "evaluation.json", "README.md", "checkpoints", "rows.npy", "calibration.json",
-        "hashes.json", "examples.json",
+        "hashes.json", "examples.json", "answers.json",
     }  # fmt: skip
     record = json.loads((classifier / "config.json").read_text())
     assert record["config"]["train"]["lr"] == 0.01

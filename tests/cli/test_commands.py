@@ -26,8 +26,9 @@ from unspool.demos import DEMOS
 
 SMALL = ["-s", "hidden=4", "-s", "embedding=4", "-s", "threads=1", "-s", "lr=0.01"]
 COMMANDS = [
-    "train", "check", "evaluate", "predict", "generate", "summary", "look", "ngrams", "compare",
-    "embed", "topics", "settings", "demo", "vectors neighbours", "vectors analogy",
+    "train", "check", "evaluate", "predict", "generate", "summary", "look", "serve",
+    "export", "pack", "ngrams", "compare", "embed", "topics", "settings", "demo",
+    "vectors neighbours", "vectors analogy",
     "vectors similarity", "vectors map", "vectors convert", "vectors context",
 ]  # fmt: skip
 

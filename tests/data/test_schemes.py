@@ -14,7 +14,9 @@ from unspool.data.schemes import (
     as_iobes,
     breaches,
     find_spans,
+    from_iobes,
     guess_letters,
+    guess_scheme,
     parse_tags,
     tag_name,
 )
@@ -151,3 +153,18 @@ def test_spans_are_arrays() -> None:
     assert isinstance(
         find_spans(parse_tags(["O"], "iobes").at(np.array([0])), np.array([0])), Spans
     )
+
+
+@pytest.mark.parametrize(
+    ("scheme", "tags"),
+    [
+        ("iob1", "I-A I-A B-A O I-B B-B I-B I-A O O I-A"),
+        ("iob2", "B-A I-A B-A O B-B B-B I-B B-A O O B-A"),
+        ("iobes", "B-A E-A S-A O S-B B-B E-B S-A O O S-A"),
+        ("bioul", "B-A L-A U-A O U-B B-B L-B U-A O O U-A"),
+    ],
+)
+def test_the_same_spans_in_every_scheme(scheme, tags) -> None:
+    iobes = ["B-A", "E-A", "S-A", "O", "S-B", "B-B", "E-B", "S-A", "O", "O", "S-A"]
+    assert from_iobes(iobes, scheme) == tags.split()
+    assert guess_scheme([tags.split(), ["O"], []]) == scheme

@@ -24,7 +24,7 @@ def export(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a model as files that other programs run, without this package.
+    """Write a model as files that other programs run.
 
     A folder with model.onnx, for any batch size and length, and predict.py, which needs numpy and
     onnxruntime alone. The graph is compared with the model before anything is written.

@@ -177,6 +177,34 @@ def as_iobes(marks: Marks, begins: np.ndarray) -> np.ndarray:
     return np.where(marks.letters == O, O, letters)
 
 
+def from_iobes(tags: Sequence[str], scheme: Scheme) -> list[str]:
+    """The tags of one text in IOBES as another scheme writes them."""
+    letters = {"iob1": "OBIIB", "iob2": "OBIIB", "bioul": "OBILU"}.get(scheme, LETTERS)
+    renamed, before = [], "O"
+    for tag in tags:
+        letter, dash, name = tag.partition("-")
+        letter = letters[LETTERS.index(letter)]
+        if scheme == "iob1" and letter == "B" and (before == "O" or before[1:] != dash + name):
+            letter = "I"
+        before = letter + dash + name
+        renamed.append(before)
+    return renamed
+
+
+def guess_scheme(texts: Sequence[Sequence[str]]) -> Scheme:
+    """The scheme of the tags of some texts."""
+    tags = list(dict.fromkeys(tag for text in texts for tag in text))
+    scheme = guess_letters(tags)
+    if scheme != "iob2":
+        return scheme
+    index = {tag: i for i, tag in enumerate(tags)}
+    ids = np.array([index[tag] for text in texts for tag in text])
+    lengths = np.array([len(text) for text in texts if len(text)])
+    marks, begins = parse_tags(tags, scheme).at(ids), np.cumsum(lengths) - lengths
+    fewer = len(breaches(marks, begins, "iob1")) < len(breaches(marks, begins, "iob2"))
+    return "iob1" if fewer else "iob2"
+
+
 def tag_name(letter: int, name: str) -> str:
     """`S-PER`; the only type may have no name, as in B, I and O."""
     return LETTERS[letter] if letter == O or not name else f"{LETTERS[letter]}-{name}"

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
-from unspool.errors import RunError
+from unspool.errors import RunError, UserError
 from unspool.io.files import AGAIN, in_run, read_json, write_json
 from unspool.tasks.examples import read_examples
 from unspool.tasks.task import Task
@@ -25,13 +25,15 @@ TOLERANCE = 1e-2  # of scores: other processors, and their bf16
 
 
 def write_answers(folder: Path, task: Task, model: nn.Module) -> None:
-    """Store the answers to the first examples of a run; nothing where it has none."""
+    """Store the answers to the first examples of a run that the model takes, if there are any."""
     if task.answer is None:
         return
-    inputs = [example.text for example in read_examples(folder)[:KEPT]]
-    if inputs:
-        answers = list(answers_to(task, model, inputs))
-        write_json(folder / ANSWERS, [{"input": i, "answer": a} for i, a in zip(inputs, answers)])
+    stored = []
+    for example in read_examples(folder)[:KEPT]:
+        with suppress(UserError):  # such as a text with characters that training had none of
+            stored.append({"input": example.text, "answer": answer_to(task, model, example.text)})
+    if stored:
+        write_json(folder / ANSWERS, stored)
 
 
 def check_answers(folder: Path, task: Task, model: nn.Module) -> str:
@@ -42,9 +44,8 @@ def check_answers(folder: Path, task: Task, model: nn.Module) -> str:
     stored = read_json(path)
     if not isinstance(stored, list) or not all(map(_is_stored, stored)):
         raise RunError("damaged: no answers in it", where=path, remedy=AGAIN)
-    answers = answers_to(task, model, [each["input"] for each in stored])
-    for number, (each, answer) in enumerate(zip(stored, answers), 1):
-        if not close(each["answer"], answer):
+    for number, each in enumerate(stored, 1):
+        if not close(each["answer"], answer_to(task, model, each["input"])):
             raise RunError(
                 f"the model does not answer example {number} as it did after training",
                 where=path,
@@ -53,14 +54,12 @@ def check_answers(folder: Path, task: Task, model: nn.Module) -> str:
     return "passed"
 
 
-def answers_to(task: Task, model: nn.Module, inputs: list[str]) -> Iterator[dict[str, Any]]:
-    """Answers as JSON to inputs as examples have them."""
-    field = task.input_field
-    for text in inputs:
-        value = text if task.reads_tokens else json.loads(text)
-        raw = field.form.from_json(value, "example")
-        (answer,) = task.predict(model, [raw], certain(task.options))
-        yield json.loads(json.dumps(answer.to_json()))
+def answer_to(task: Task, model: nn.Module, text: str) -> Any:
+    """The answer as JSON to an input as an example has it."""
+    value = text if task.reads_tokens else json.loads(text)
+    raw = task.input_field.form.from_json(value, "example")
+    (answer,) = task.predict(model, [raw], certain(task.options))
+    return json.loads(json.dumps(answer.to_json()))
 
 
 def certain(kind: type | None) -> Any:
