@@ -72,7 +72,7 @@ def violations(
 
 
 def test_no_name_of_a_task_outside_of_tasks() -> None:
-    modules = outside("tasks/", "demos/", COLUMN_NAMES)
+    modules = outside("tasks/", "demos/", "sklearn.py", COLUMN_NAMES)  # an estimator is of one task
     assert violations(modules, strings, TASK_NAMES) == {}
 
 
