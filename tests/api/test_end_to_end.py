@@ -213,6 +213,11 @@ def test_compare_gives_a_table_with_intervals(reviews, tmp_path) -> None:
     for row in table:
         assert row.low <= row.value <= row.high
         assert row.parameters > 0
+    assert table[0].difference is None
+    for row in table[1:]:
+        assert row.difference_low <= row.difference <= row.difference_high
+        assert row.difference == pytest.approx(row.value - table[0].value)
+        assert (row.p is None) == (2 in {row.seeds, table[0].seeds})
     assert (tmp_path / "c" / "compare.csv").read_text().startswith("model,metric,value,low,high")
     assert (tmp_path / "c" / "compare.md").read_text().count("\n") == 6
     splits = [

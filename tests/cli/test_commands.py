@@ -157,10 +157,17 @@ def test_compare(unspool, reviews, tmp_path) -> None:
     assert ended.out.splitlines()[0].split()[:3] == ["model", "test", "accuracy"]
     rows = {line.split()[0] for line in ended.out.splitlines()[1:]}
     assert rows == {"elman", "gru", "linear", "majority"}
-    assert ended.err.splitlines()[-1] == f"saved: {out}/compare.csv, {out}/compare.md"
+    saved = ", ".join(f"{out}/compare.{ending}" for ending in ("csv", "md", "tex"))
+    assert ended.err.splitlines()[-1] == f"saved: {saved}"
     assert {path.name for path in out.iterdir()} == {
         "elman-seed1", "gru-seed1", "linear-seed1", "majority-seed1", "compare.csv", "compare.md",
+        "compare.tex",
     }  # fmt: skip
+    latex = (out / "compare.tex").read_text()
+    assert latex.startswith(
+        "\\begin{tabular}{lrrrrrrrr}\n\\toprule\nmodel & test accuracy & 95 \\%"
+    )
+    assert latex.count(" \\\\\n") == 5
 
 
 def test_check(unspool, reviews, book) -> None:

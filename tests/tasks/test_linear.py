@@ -16,7 +16,15 @@ import unspool
 from unspool.data.part import Part
 from unspool.errors import ConfigError, RunError
 from unspool.tasks import TASKS
-from unspool.tasks.linear import Logistic, features, fit_linear, log_count_ratios
+from unspool.tasks.linear import (
+    MOST_GROUPS,
+    PENALTIES,
+    Logistic,
+    features,
+    fit_linear,
+    leave_groups_out,
+    log_count_ratios,
+)
 from unspool.tasks.planner import open_plan
 
 GOOD = ["good", "fine", "great", "lovely", "superb", "warm", "clever", "moving"]
@@ -330,6 +338,53 @@ class Known:
 
     def truth(self, labels):
         return self.labels
+
+
+@pytest.mark.parametrize("size", [8, 90])
+def test_groups_left_out_of_a_ridge_are_those_of_scikit_learn(size) -> None:
+    """With fewer features than rows, and with more."""
+    rng = np.random.default_rng(size)
+    x, y = rng.normal(size=(60, size)) + 1, rng.normal(size=(60, 2)) + 3
+    groups = np.array(list("abcdefg"))[rng.integers(0, 7, 60)]
+    found = leave_groups_out(x, y, groups)
+    fold = np.unique(groups, return_inverse=True)[1] % MOST_GROUPS
+    errors = []
+    for penalty in PENALTIES:
+        expected = np.zeros_like(y)
+        for k in range(MOST_GROUPS):
+            ridge = Ridge(alpha=penalty).fit(x[fold != k], y[fold != k])
+            expected[fold == k] = ridge.predict(x[fold == k])
+        errors.append(((expected - y) ** 2).mean())
+        if errors[-1] == min(errors):
+            best = expected
+    assert found.errors == pytest.approx(errors)
+    assert found.scores == pytest.approx(best)
+
+
+def test_the_penalty_of_rocket_is_chosen_for_new_speakers(tmp_path, monkeypatch) -> None:
+    """Where what tells labels apart is another thing with each speaker, rows of the same speaker
+    would choose a small one."""
+    rng, rows = np.random.default_rng(0), []
+    for i in range(60):
+        speaker, label = "abc"[i % 3], i // 3 % 2
+        x = rng.normal(size=30).cumsum() + 5 * label * np.sin(np.arange(30) * (1 + i % 3))
+        rows.append({"speaker": speaker, "series": x.round(3).tolist(), "label": f"k{label}"})
+    data, seen = tmp_path / "a.jsonl", []
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def spied(x, y, groups):
+        seen.append(sorted(set(groups.tolist())))
+        return leave_groups_out(x, y, groups)
+
+    monkeypatch.setattr("unspool.tasks.linear.leave_groups_out", spied)
+    for group in ("none", "speaker"):
+        out = tmp_path / group
+        unspool.train(
+            data, series="series", label="label", model="rocket", group=group, out=out,
+            baseline=False, valid_share=0.3,
+        )  # fmt: skip
+    assert len(seen) == 1
+    assert len(seen[0]) == 2  # the third is held out
 
 
 def test_ratios_are_a_model_of_texts_alone(table, tmp_path) -> None:

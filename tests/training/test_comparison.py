@@ -13,7 +13,7 @@ from unspool.cli.train import next_command
 from unspool.tasks import Report
 from unspool.tasks.metrics import Metric
 from unspool.tasks.regress import RegressReport
-from unspool.training.comparison import BaselineComparison, paired_interval
+from unspool.training.comparison import BaselineComparison, mcnemar, mean_interval, paired_interval
 
 
 class Scored(Report):
@@ -166,3 +166,33 @@ def test_a_method_that_needs_no_training_is_named_where_it_is_best(naive, told) 
     assert conclusion.startswith("use linear: better than gru by 0.1000")
     assert conclusion.endswith("; naive, which needs no training, has 0.5000") == told
     assert ("naive" in conclusion) == told
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "p"),
+    [  # statsmodels 0.14: mcnemar([[50, a], [b, 20]], exact=True)
+        (12, 5, 0.143463134765625),
+        (30, 10, 0.0022214337732293643),
+        (0, 0, 1.0),
+        (7, 7, 1.0),
+        (1, 9, 0.021484375),
+    ],
+)
+def test_the_test_of_mcnemar(a, b, p) -> None:
+    first = np.repeat([1.0, 1.0, 0.0, 0.0], [50, a, b, 20])
+    second = np.repeat([1.0, 0.0, 1.0, 0.0], [50, a, b, 20])
+    assert mcnemar(Scored(first), Scored(second)) == pytest.approx(p)
+    assert mcnemar(Scored(second), Scored(first)) == pytest.approx(p)
+    assert mcnemar(Scored(first + 0.5), Scored(second)) is None
+    assert mcnemar(Scored(first[1:]), Scored(second)) is None
+
+
+def test_the_interval_of_several_seeds() -> None:
+    """That of the difference of means: narrower than that of one seed."""
+    models = [Scored(right(0.9, RNG.permutation(HARD))) for _ in range(4)]
+    linear = Scored(right(0.7))
+    one, all_four = mean_interval(models[:1], [linear]), mean_interval(models, [linear])
+    assert one == paired_interval(models[0], linear)
+    gain = np.mean([model.metrics["score"] for model in models]) - linear.metrics["score"]
+    assert all_four[0] < gain < all_four[1]
+    assert all_four[1] - all_four[0] < one[1] - one[0]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +19,9 @@ from unspool.config.resolve import changed
 from unspool.data.read.memory import source_of
 from unspool.errors import ConfigError, Option
 from unspool.io.files import write_atomic
-from unspool.tasks import TASKS
+from unspool.tasks import TASKS, Report
 from unspool.tasks.abilities import HasBaselines
+from unspool.training.comparison import mcnemar, mean_interval
 from unspool.training.fold_report import FoldsReport
 from unspool.training.folder import RunFolder
 from unspool.training.output_folder import claimed, refuse_run
@@ -27,7 +29,11 @@ from unspool.training.progress import Note, Progress, Watcher, watching
 
 
 class ComparisonRow(NamedTuple):
-    """One model: its metric over all seeds with a 95 % interval, its size, its cost."""
+    """One model: its metric over all seeds with a 95 % interval, its size, its cost.
+
+    difference   to the best model, with its interval by rows that are resampled in pairs
+    p            of McNemar's test of that difference, where rows are right or wrong
+    """
 
     model: str
     metric: str
@@ -38,10 +44,14 @@ class ComparisonRow(NamedTuple):
     parameters: int
     seconds: float  # of training, mean over the seeds
     tokens_per_second: float
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    p: float | None = None
 
 
 class Comparison(list[ComparisonRow]):
-    """The rows, best first; prints as a table, saves as CSV and Markdown."""
+    """The rows, best first; prints as a table, saves as CSV, Markdown and LaTeX."""
 
     part = "test"
 
@@ -62,6 +72,17 @@ class Comparison(list[ComparisonRow]):
         lines.insert(1, "|" + "---|" * len(self._header()))
         return "\n".join(lines) + "\n"
 
+    def latex(self) -> str:
+        """With the rules of the package booktabs."""
+        lines = [
+            " & ".join(map(in_latex, line)) + r" \\"
+            for line in [self._header(), *map(self._cells, self)]
+        ]
+        columns = "l" + "r" * (len(self._header()) - 1)
+        lines.insert(1, r"\midrule")
+        table = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *lines]
+        return "\n".join([*table, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
     def csv(self) -> str:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -78,6 +99,8 @@ class Comparison(list[ComparisonRow]):
             "model",
             f"{self.part} {metric}",
             "95 % interval",
+            "to the best",
+            "McNemar p",
             "folds" if self.part == "folds" else "seeds",
             "parameters",
             "seconds",
@@ -90,6 +113,10 @@ class Comparison(list[ComparisonRow]):
             row.model,
             f"{row.value:.4f}",
             f"{row.low:.4f} to {row.high:.4f}",
+            ""
+            if row.difference is None
+            else f"{row.difference:+.4f} ({row.difference_low:+.4f} to {row.difference_high:+.4f})",
+            "" if row.p is None else f"{row.p:.3g}",
             str(row.seeds),
             f"{row.parameters:,}",
             f"{row.seconds:.0f}",
@@ -125,7 +152,8 @@ def compare(
     The baselines of the task are always among the models, with one seed: they depend on none.
     With `folds` the rows are the means of a cross-validation, and `seeds` counts the folds.
     Without a test file a tenth of the data is held out for it, unless `test_share` is among the
-    settings. Each run lies in its own folder under `out`, next to compare.csv and compare.md.
+    settings. Each run lies in its own folder under `out`, next to compare.csv, compare.md and
+    compare.tex.
     """
     if not models:
         raise ConfigError(
@@ -156,7 +184,7 @@ def compare(
         for model in models
     }
     refuse_unread_settings(user_settings, config, list(configs.values()))
-    first, table = configs[models[0]], Comparison()
+    first, table, reports = configs[models[0]], Comparison(), dict[str, list[Report]]()
     kind = TASKS[plan.task]
     baselines = kind.baselines(first) if isinstance(kind, HasBaselines) else list[Any]()
     simple = {config.model_name: config for config in baselines}
@@ -185,11 +213,14 @@ def compare(
                     runs.append(train_plans(home, value, plans, None, shown))
             if runs:
                 table.append(_row(model, runs))
+                reports[model] = [run.report for run in runs if run.report is not None]
             table.part = "folds" if in_folds else runs[0].report_part or "valid"
             higher = TASKS[plan.task].metric.higher_is_better
             table.sort(key=lambda row: -row.value if higher else row.value)
+            table[:] = [_with_difference(row, table[0], reports) for row in table]
             write_atomic(folder / "compare.csv", table.csv())
             write_atomic(folder / "compare.md", table.markdown())
+            write_atomic(folder / "compare.tex", table.latex())
     return table
 
 
@@ -211,6 +242,31 @@ def _row(model: str, runs: list[Run]) -> ComparisonRow:
         float(np.mean([end.seconds for end in ends])),
         sum(end.tokens for end in ends) / max(sum(end.seconds for end in ends), 1e-9),
     )
+
+
+def _with_difference(
+    row: ComparisonRow, best: ComparisonRow, reports: Mapping[str, list[Report]]
+) -> ComparisonRow:
+    """The row with its difference to the best one, of which both have reports on the same rows."""
+    row = row._replace(difference=None, difference_low=None, difference_high=None, p=None)
+    if row.model == best.model or row.model not in reports:
+        return row
+    ours, others = reports[row.model], reports[best.model]
+    interval = mean_interval(ours, others)
+    if interval is None:
+        return row
+    p = mcnemar(ours[0], others[0]) if len(ours) == len(others) == 1 else None
+    return row._replace(
+        difference=row.value - best.value,
+        difference_low=interval[0],
+        difference_high=interval[1],
+        p=p,
+    )
+
+
+def in_latex(text: str) -> str:
+    """Text with its special characters escaped."""
+    return re.sub(r"[&%$#_{}]", lambda match: "\\" + match[0], text.replace("\\", "/"))
 
 
 def _fold_row(model: str, report: FoldsReport) -> ComparisonRow:

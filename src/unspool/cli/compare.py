@@ -47,10 +47,11 @@ def compare(
     """Train several models alike and compare them in a table.
 
     All see the same data, split, seeds and budget. The table has the metric on the test part (a
-    tenth of the data if there is no --test) with its 95 % interval, the parameters, the
-    time and the speed; it is saved as compare.csv and compare.md in the same folder. A linear
-    baseline and the most frequent label (the mean) are always among the models. With --folds K the
-    metric is the mean over K folds.
+    tenth of the data if there is no --test) with its 95 % interval, the difference to the best
+    model with the interval of a paired bootstrap and the p of McNemar's test, the parameters, the
+    time and the speed; it is saved as compare.csv, compare.md and compare.tex in the same folder. A
+    linear baseline and the most frequent label (the mean) are always among the models. With
+    --folds K the metric is the mean over K folds.
 
     Examples:
 
@@ -77,4 +78,5 @@ def compare(
             **assignments(set_, reading),
         )
     show.result(table, as_json=as_json)
-    show.note(f"saved: {out / 'compare.csv'}, {out / 'compare.md'}")
+    files = ", ".join(str(out / f"compare.{ending}") for ending in ("csv", "md", "tex"))
+    show.note(f"saved: {files}")

@@ -129,7 +129,7 @@ class Classify(DocumentTask):
 
     def solver(self) -> Solver:
         if self.config.model.rocket:
-            return LeaveOneOutRidge(self.signs, self.decision.normalised)
+            return LeaveOneOutRidge(self.signs, self.decision.normalised, self.group_names)
         return Logistic(self.decision, ratios=self.config.model.log_count_ratios)
 
     def signs(self, part: Part) -> np.ndarray:

@@ -22,6 +22,7 @@ from unspool.data.fields.joined import JoinedField, JoinedValues
 from unspool.data.fields.pair import PairField, shown_pair
 from unspool.data.fields.tokens import Tokens
 from unspool.data.fields.vectors import VectorField
+from unspool.data.groups import read_groups
 from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError, Option
@@ -242,6 +243,12 @@ class DocumentTask(Task):
     @abstractmethod
     def solver(self) -> Solver:
         """The solver of a linear model."""
+
+    def group_names(self, part: Part) -> np.ndarray | None:
+        """(N,) the groups of rows that stay together; None: there are none."""
+        if part.plan is None or not self.config.data.grouped:
+            return None
+        return read_groups(part.plan, self.config.data.group)[part.rows]
 
     @abstractmethod
     def truth(self, part: Part) -> np.ndarray:

@@ -40,7 +40,8 @@ LINEAR: dict[str, Any] = {
 NB_LINEAR: dict[str, Any] = {**LINEAR, "model.log_count_ratios": True}
 ROCKET: dict[str, Any] = {**LINEAR, "model.rocket": True}
 CONSTANT: dict[str, Any] = {**LINEAR, "model.network": "constant"}
-PENALTIES = np.logspace(-3, 3, 10)
+PENALTIES = np.logspace(-3, 5, 13)
+MOST_GROUPS = 5  # in which groups of rows are left out
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0)  # C of scikit-learn: one over the penalty
 USUAL = 10.0  # where there is too little to choose by
 FEWEST = 50  # rows that are worth holding some out, where there is no validation part
@@ -193,30 +194,40 @@ class Ridge(Solver):
 
 
 class LeaveOneOutRidge(Solver):
-    """Least squares of many features for few rows: the penalty by leave-one-out error.
+    """Least squares of many features for few rows: the penalty by leave-one-out error, or by the
+    error of whole groups of rows where they are to stay together.
 
     targets        (N, K) of a part
     probabilities  of scores (N, C), where they are of labels: scores are then scaled so that the
                    left-out rows are as likely as can be
+    groups         (N,) of a part
     """
 
     self_tuned = True
 
     def __init__(
-        self, targets: Callable[[Part], np.ndarray], probabilities: Probabilities | None = None
+        self,
+        targets: Callable[[Part], np.ndarray],
+        probabilities: Probabilities | None = None,
+        groups: Callable[[Part], np.ndarray | None] = lambda part: None,
     ) -> None:
-        self.targets, self.probabilities = targets, probabilities
+        self.targets, self.probabilities, self.groups = targets, probabilities, groups
 
     def solve(self, x: csr_matrix, part: Part, rows: np.ndarray, strength: float) -> LinearWeights:
         from sklearn.linear_model import RidgeCV
 
-        y = self.targets(part)[rows]
-        ridge = RidgeCV(PENALTIES, scoring="neg_mean_squared_error", store_cv_results=True)
-        ridge.fit(x.toarray(), y)
+        y, dense, penalties = self.targets(part)[rows], x.toarray(), PENALTIES
+        groups, left_out = self.groups(part), None
+        if groups is not None and len(set(groups[rows].tolist())) > 1:
+            errors, left_out = leave_groups_out(dense, y, groups[rows])
+            penalties = PENALTIES[[int(errors.argmin())]]
+        ridge = RidgeCV(penalties, scoring="neg_mean_squared_error", store_cv_results=True)
+        ridge.fit(dense, y)
         W, b = ridge.coef_.reshape(y.shape[1], -1).T, np.zeros(y.shape[1]) + ridge.intercept_
         if self.probabilities is None:
             return LinearWeights(W, b)
-        left_out = ridge.cv_results_[..., np.argmin(np.abs(PENALTIES - ridge.alpha_))]
+        if left_out is None:
+            left_out = ridge.cv_results_[..., np.argmin(np.abs(PENALTIES - ridge.alpha_))]
         left_out, truth = left_out.reshape(y.shape), y > 0
         if y.shape[1] == 1:  # of a pair of classes one is scored
             left_out = np.concatenate([np.zeros_like(left_out), left_out], 1)
@@ -229,6 +240,47 @@ class LeaveOneOutRidge(Solver):
 
     def constant(self, part: Part) -> np.ndarray:
         return self.targets(part).mean(0)
+
+
+class LeftOutGroups(NamedTuple):
+    """Squared error of each of `PENALTIES`, and the scores (N, K) of rows without their group with
+    the best one."""
+
+    errors: np.ndarray
+    scores: np.ndarray
+
+
+def leave_groups_out(x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> LeftOutGroups:
+    """Ridge regressions of rows x (N, F), y (N, K) without one group at a time; groups (N,) are
+    joined to `MOST_GROUPS` at most.
+
+    Of the other rows X, Y without their means, XᵀX = V diag(λ) Vᵀ or XXᵀ = U diag(λ) Uᵀ, whichever
+    is smaller, and with Z = V, Q = VᵀXᵀY or Z = XᵀU, Q = UᵀY
+
+        ŷ = ȳ + (x - x̄) Z diag(1 / (λ + α)) Q
+    """
+    numbers = np.unique(groups, return_inverse=True)[1] % MOST_GROUPS
+    errors, parts = np.zeros(len(PENALTIES)), []
+
+    def score(
+        mean: np.ndarray, z: np.ndarray, values: np.ndarray, q: np.ndarray, penalty: float
+    ) -> np.ndarray:
+        return mean + z @ (q / (values + penalty)[:, None])
+
+    for number in np.unique(numbers):
+        out = numbers == number
+        centre, mean = x[~out].mean(0), y[~out].mean(0)
+        X, Y = x[~out] - centre, y[~out] - mean
+        wide = X.shape[0] < X.shape[1]
+        values, vectors = np.linalg.eigh(X @ X.T if wide else X.T @ X)
+        Z, Q = (X.T @ vectors, vectors.T @ Y) if wide else (vectors, vectors.T @ (X.T @ Y))
+        part = mean, (x[out] - centre) @ Z, values.clip(min=0), Q
+        parts.append((out, part))
+        errors += [np.square(score(*part, penalty) - y[out]).sum() for penalty in PENALTIES]
+    scores = np.zeros(y.shape)
+    for out, part in parts:
+        scores[out] = score(*part, PENALTIES[errors.argmin()])
+    return LeftOutGroups(errors / y.size, scores)
 
 
 class Fitting(NamedTuple):
@@ -289,7 +341,8 @@ def fit_linear(task: DocumentTask, parts: Mapping[str, Part]) -> Fitting:
     field, train, solver = task.features, parts["train"], task.solver()
     x, every = features(train[task.input], field), np.arange(len(train))
     if solver.self_tuned:
-        note = f"{about(field, len(field))}, penalty by leave-one-out error"
+        error = f"that of a {task.config.data.group}" if task.config.data.grouped else "one row's"
+        note = f"{about(field, len(field))}, penalty by the error of what is left out: {error}"
         return Fitting(filled(task, solver.solve(x, train, every, USUAL)), [], note)
     judge = ModelSelection.of(task, parts, x)
     if judge is None:

@@ -259,9 +259,9 @@ class Regress(DocumentTask):
         return "mean"
 
     def solver(self) -> Solver:
-        return (
-            LeaveOneOutRidge(self.standardised) if self.config.model.rocket else Ridge(self.number)
-        )
+        if self.config.model.rocket:
+            return LeaveOneOutRidge(self.standardised, groups=self.group_names)
+        return Ridge(self.number)
 
     def standardised(self, part: Part) -> np.ndarray:
         return (self.truth(part) - self.number.mean) / self.number.std

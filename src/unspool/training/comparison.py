@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from unspool.tasks import Report, Task
 from unspool.tasks.metrics import percentile_interval
@@ -127,7 +129,29 @@ class BaselineComparison:
 
 def paired_interval(report: Report, other: Report) -> tuple[float, float] | None:
     """Bootstrap interval of the difference of two main metrics, with the same rows resampled."""
-    if len(report.scores) != len(other.scores) or not len(report.scores):
+    return mean_interval([report], [other])
+
+
+def mean_interval(
+    reports: Sequence[Report], others: Sequence[Report]
+) -> tuple[float, float] | None:
+    """The same of the means over several reports each, such as those of seeds."""
+    rows = {len(report.scores) for report in (*reports, *others)}
+    if len(rows) > 1 or rows == {0}:
         return None
-    values = report.resampled([report, other])
-    return percentile_interval(values[:, 0] - values[:, 1])
+    values = reports[0].resampled([*reports, *others])
+    n = len(reports)
+    return percentile_interval(values[:, :n].mean(1) - values[:, n:].mean(1))
+
+
+def mcnemar(report: Report, other: Report) -> float | None:
+    """Two-sided p of the exact test of McNemar (1947): whether of the rows that one of two models
+    alone has right either has more than chance gives. None where rows are not right or wrong."""
+    from scipy.stats import binomtest
+
+    a, b = report.scores, other.scores
+    answered = len(a) == len(b) and report.weights is None and other.weights is None
+    if not answered or not np.isin(np.concatenate([a, b]), (0, 1)).all():
+        return None
+    only_a, only_b = int((a > b).sum()), int((b > a).sum())
+    return float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
