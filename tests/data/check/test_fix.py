@@ -166,6 +166,22 @@ def test_refused(tmp_path) -> None:
         unspool.check(tmp_path, fix=tmp_path / "c.txt")
 
 
+@pytest.mark.parametrize("name", ["b.csv", "b.csv.gz"])
+def test_a_full_disk_leaves_nothing_in_the_way(tmp_path, name) -> None:
+    resource = pytest.importorskip("resource")
+    source = write_csv(tmp_path / "a.csv")
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, usual[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            unspool.check(source, fix=tmp_path / name, repair="all", suspects=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert list(tmp_path.iterdir()) == [source]
+    unspool.check(source, fix=tmp_path / name, repair="all", suspects=False)
+    assert (tmp_path / name).exists()
+
+
 def test_parts_by_a_column(tmp_path) -> None:
     rows = [(f"text {chr(97 + i) * 20}", "np"[i % 2], ("train", "test")[i % 4 == 0])
             for i in range(24)]  # fmt: skip

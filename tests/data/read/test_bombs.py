@@ -1,6 +1,7 @@
 """Small files that decode to very much: refused in one line with the name of a file, or read within
 the budget. The families are those of `bench/faults/bombs.py`, at a fiftieth of their size."""
 
+import csv
 import gc
 import re
 import sys
@@ -185,6 +186,38 @@ def test_lists_in_parquet_are_decoded_in_pieces_that_fit(tmp_path: Path) -> None
     assert sum(1 for _ in table.rows(table.columns)) == 8
     with pytest.raises(DataError, match="a batch of rows"):
         open_table(str(tmp_path / "x.parquet"), DataConfig(read_memory=9))
+
+
+def test_a_text_in_arrow_takes_memory_by_its_length(tmp_path: Path) -> None:
+    pa, feather = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.feather")
+    feather.write_feather(pa.table({"text": ["a " * 700_000, "b"]}), tmp_path / "x.feather")
+    assert [piece.num_rows for piece in arrow.pieces_of(pa.record_batch({"x": ["a"] * 9}))] == [9]
+    begin(DataConfig(read_memory=10))
+    with pytest.raises(DataError, match=r"x\.feather: would take 11 MB of memory \(a batch"):
+        open_table(str(tmp_path / "x.feather"), DataConfig(read_memory=10))
+
+
+def test_strings_of_a_workbook_take_time_while_they_are_parsed(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    path, _ = FAMILIES["shared_strings"](tmp_path, 0.1)
+    started = time.process_time()
+    with pytest.raises(DataError, match=r"x\.xlsx: takes more than 0\.5 s"):
+        open_table(str(path), DataConfig(read_memory=500, read_seconds=0.5))
+    assert time.process_time() - started < 4
+
+
+def test_a_cell_of_a_workbook_has_a_limit(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (("text", "label"), *[("good film", "a"), ("a" * 2000, "b")] * 5):
+        book.active.append(row)
+    book.save(tmp_path / "x.xlsx")
+    usual = csv.field_size_limit(1000)
+    try:
+        with pytest.raises(DataError, match=r"x\.xlsx: .*a cell of row 3 has 2,000 characters"):
+            open_table(str(tmp_path / "x.xlsx"), DataConfig())
+    finally:
+        csv.field_size_limit(usual)
 
 
 def test_resizing_frames_counts_as_reading() -> None:

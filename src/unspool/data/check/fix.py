@@ -182,6 +182,8 @@ def write_fixed(
                 after = {"after": block.rstrip("\n")}
                 write_json(log, {"action": "changed", "why": done, **where, **after})
             copy.write(block)
+        for file in (copy, log):
+            file.close()  # a disk that is full fails before either has its name
     return fixed
 
 
@@ -204,11 +206,12 @@ class Partial:
         return self.file
 
     def __exit__(self, kind: Any, *rest: object) -> None:
-        self.file.close()
-        if kind is None:
-            self.part.rename(self.path)
-        else:
-            self.part.unlink()
+        try:
+            self.file.close()
+            if kind is None:
+                self.part.rename(self.path)
+        finally:
+            self.part.unlink(missing_ok=True)
 
 
 class Block(NamedTuple):

@@ -11,13 +11,14 @@ from typing import Any, BinaryIO, ClassVar
 
 from unspool.config import DataConfig
 from unspool.data.read.budget import Allowance
-from unspool.data.read.files import Report, TextFile
+from unspool.data.read.files import LINE_RATIO, Report, TextFile
 from unspool.data.read.reader import Column, Reader, Row, Shape, sampled
 from unspool.errors import DataError
 
 BATCH = 256  # rows in memory at once, at most
 LOOKED_AT = 128 << 20  # bytes after which no more rows are looked at
-PIECE = 16 << 20  # bytes of values in lists that are decoded at once, unless a row has more
+PIECE = 16 << 20  # bytes of texts and lists that are decoded at once, unless a row has more
+TEXTS = ("string", "large_string")  # types
 OBJECT = 56  # bytes of a value in a list
 THRIFT_I32 = b"\x15"  # the first field of a structure, an int32
 FILE_MAGIC = 8  # bytes before the stream that an Arrow file holds
@@ -125,16 +126,18 @@ def refuse_sound(column: Column, name: str) -> None:
 
 
 def pieces_of(batch: Any) -> Iterator[Any]:
-    """A batch in parts of fewer rows where lists of many values stand in them."""
+    """A batch in parts of fewer rows where long texts or lists of many values stand in them."""
     rows = max(1, PIECE * batch.num_rows // max(1, decoded_size(batch)))
     return (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 
 def decoded_size(values: Any) -> int:
-    """Bytes of what the lists and objects of a column, or of all columns of a batch, become."""
+    """Bytes of what the texts, lists and objects of a column or of a batch become."""
     parts = values.columns if hasattr(values, "columns") else [values]
     total = 0
     for part in parts:
+        if str(part.type) in TEXTS:
+            total += LINE_RATIO * part.nbytes
         if hasattr(part, "flatten"):
             inner = part.flatten()
             inner = inner if isinstance(inner, list) else [inner]

@@ -123,10 +123,8 @@ def has_header(
 
 
 def counts_columns(cells: Cells) -> bool:
-    """Whether numbers of a row are 0, 1, 2, ..., 1, 2, 3, ... or years, with names before them."""
-    numbers = [cell.strip() for cell in cells]
-    while numbers and not is_number(numbers[0]):
-        del numbers[0]
+    """Whether numbers of a row are 0, 1, 2, ..., 1, 2, 3, ... or years, whatever names it has."""
+    numbers = [cell.strip() for cell in cells if is_number(cell)]
     if len(numbers) < COUNTED or not all(
         number.isascii() and number.isdecimal() for number in numbers
     ):

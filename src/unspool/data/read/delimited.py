@@ -252,7 +252,7 @@ class Cells(Reader):
             if self.numerals:
                 yield Row(tuple(self.cell(i, fields[i]) for i in numbers), line)
             else:
-                yield Row(tuple(fields[i].strip() for i in numbers), line)
+                yield Row(tuple([fields[i].strip() for i in numbers]), line)
 
 
 class Csv(Cells):

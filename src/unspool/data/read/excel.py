@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.config import DataConfig
+from unspool.data.read.budget import Allowance
 from unspool.data.read.columns import data_like
 from unspool.data.read.content import ZIP
 from unspool.data.read.delimited import Cells
@@ -114,6 +115,9 @@ def rows_of(book: Any, sheet: str, file: TextFile) -> Iterator[tuple[Any, ...]]:
                 cells = 0
             if number > MOST_ROWS:
                 raise ValueError(f"a row is numbered above {MOST_ROWS:,}")
+            longest = max((len(cell) for cell in row if isinstance(cell, str)), default=0)
+            if longest > csv.field_size_limit():
+                raise ValueError(f"a cell of row {number:,} has {longest:,} characters")
             yield row
     except DataError:
         raise
@@ -141,8 +145,8 @@ def open_workbook(file: TextFile) -> Any:
         ) from None
     allowed = file.allowance()
     try:
-        path = file.unpacked()  # which openpyxl opens by its suffix alone
-        source = path if path.suffix.lower() in Excel.suffixes else io.BytesIO(path.read_bytes())
+        path = file.unpacked()
+        source = TimedBytes(path.read_bytes(), allowed)  # openpyxl opens paths by their suffixes
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
                 allowed.hold(XML_RATIO * member.file_size, member.filename)
@@ -156,6 +160,18 @@ def open_workbook(file: TextFile) -> Any:
     if not book.sheetnames:
         raise damaged(ValueError("it has no sheet"), file)
     return book
+
+
+class TimedBytes(io.BytesIO):
+    """The content of a file; reading it looks at the time, within what parses it."""
+
+    def __init__(self, content: bytes, allowed: Allowance) -> None:
+        super().__init__(content)
+        self.allowed = allowed
+
+    def read(self, size: int | None = -1) -> bytes:
+        self.allowed.tick()
+        return super().read(size)
 
 
 def damaged(error: Exception, file: TextFile) -> DataError:
