@@ -521,7 +521,7 @@ def test_predict(file, classifier, here, refused) -> None:
     refused(*predict, says=["no text given", "--file FILE, or - for standard input"])
     refused(*predict, "x", "--file", file(), says=["give texts or --file, not both"])
     refused(*predict, "x", "--out", "a.xls", says=["a.xls: unknown ending of the output file",
-            "hoose from .csv, .tsv, .jsonl"])  # fmt: skip
+            "hoose from .csv, .tsv, .xlsx, .parquet, .jsonl"])  # fmt: skip
     refused(*predict, "x", "--out", "gone/a.csv", says=["gone/a.csv: cannot be written",
             "No such file or directory", "Give another --out"])  # fmt: skip
     refused(*predict, "--file", "gone.csv", says=["gone.csv: no such file", "Check the path"])

@@ -7,17 +7,21 @@ import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from unspool.cli.show import note
-from unspool.cli.tables import BINARY, ENDINGS, TypedTable, table_writer
+from unspool.cli.tables import BINARY, ENDINGS, convert_rows, require_writer, table_writer
 from unspool.data.plan import Plan
-from unspool.data.read.delimited import Cells
+from unspool.data.read.delimited import Cells as DelimitedReader
+from unspool.data.read.files import Report
 from unspool.errors import DataError, choose, visible
 from unspool.tasks import Answer
 from unspool.tasks.answer import counted
+
+Cells = tuple[Any, ...]  # of a row
 
 
 def check_ending(out: Path | None, kind: type[Answer]) -> None:
@@ -25,6 +29,7 @@ def check_ending(out: Path | None, kind: type[Answer]) -> None:
     if out is not None:
         endings = [*ENDINGS, ".jsonl", ".txt", *kind.formats, *kind.binary]
         choose("ending of the output file", out.suffix.lower(), endings, where=out)
+        require_writer(out)
 
 
 class SourceRows(NamedTuple):
@@ -35,27 +40,101 @@ class SourceRows(NamedTuple):
     """
 
     names: list[str]
-    rows: deque[tuple[Any, ...]]
+    rows: deque[Cells]
     delimiter: str | None = None
 
-    def unique_name(self, name: str) -> str:
-        """Name of a column of the answers that differs from these."""
-        return f"predicted_{name}" if name in self.names else name
 
-
-def rows_of(plan: Plan) -> tuple[Iterator[Any], SourceRows]:
-    """The inputs of a plan, and what its table has next to each."""
+def rows_of(plan: Plan, report: Report = None) -> tuple[Iterator[Any], SourceRows]:
+    """The inputs of a plan, and what its table has next to each; `report` gets the share of the
+    table that has been read."""
     names = [column.name for column in plan.table.columns]
     reader = plan.table.reader
-    dialect = reader.dialect if isinstance(reader, Cells) else None
+    dialect = reader.dialect if isinstance(reader, DelimitedReader) else None
     source = SourceRows(names, deque(), None if dialect is None else dialect.delimiter)
 
     def items() -> Iterator[Any]:
-        for values, row in plan.whole_rows():
+        for values, row in plan.whole_rows(report):
             source.rows.append(row)
             yield values[0]
 
     return items(), source
+
+
+@dataclass(frozen=True)
+class AnswerFormat:
+    """How answers are written into a file, or to stdout.
+
+    ending      of the file
+    columns     those of the table that the items came from; None: of none
+    delimiter   of its cells, where it has one
+    names       what columns of the answers are called in a table
+    """
+
+    ending: str
+    columns: list[str] | None = None
+    delimiter: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def write(
+        self, answers: Iterable[Answer], file: Any, rows: deque[Cells] | None = None, first: int = 1
+    ) -> WrittenAnswers:
+        """Write answers, the first of which has a number, after the cells of their rows."""
+        table = table_writer(self.ending, file, self.delimiter)
+        count, plural, warnings = 0, "predictions", Counter[str]()
+        for count, answer in enumerate(answers, start=1):
+            number, plural = first + count - 1, answer.plural
+            row = None if rows is None else rows.popleft()
+            if answer.note is not None:
+                warnings[answer.note] += 1
+            if self.ending == ".jsonl":
+                shown = json.dumps(self.as_object(answer, row), ensure_ascii=False, default=str)
+                file.write(f"{shown}\n")
+            elif self.ending in ENDINGS:
+                table.writerows(self.as_rows(answer, number, row))
+            else:
+                to_lines = answer.formats.get(self.ending)
+                lines = answer.lines(number) if to_lines is None else to_lines(answer)
+                file.writelines(f"{line}\n" for line in lines)
+        return WrittenAnswers(count, plural, warnings)
+
+    def as_object(self, answer: Answer, row: Cells | None) -> dict[str, Any]:
+        fields = answer.to_json()
+        if row is None or self.columns is None:
+            return fields
+        cells = dict(zip(self.columns, row))
+        new = {name: value for name, value in fields.items() if value not in cells.values()}
+        return {**cells, **{self._unique(name): value for name, value in new.items()}}
+
+    def as_rows(self, answer: Answer, number: int, row: Cells | None) -> list[list[Any]]:
+        """The rows of an answer, before those of the first one their header. What was given stands
+        before each, and alone where there is no answer, as in a text without spans."""
+        plain, rows = answer.header(), answer.rows(number)
+        header = [self.names.get(name, name) for name in plain]
+        if row is None or self.columns is None:
+            return [header, *rows] if number == 1 else rows
+        kept = [i for i, name in enumerate(plain) if name != answer.repeats]
+        cells = ["" if value is None else value for value in row]
+        table = [[*cells, *(new[i] for i in kept)] for new in rows] or [[*cells, *[""] * len(kept)]]
+        names = [*self.columns, *(self._unique(header[i]) for i in kept)]
+        return [names, *table] if number == 1 else table
+
+    def _unique(self, name: str) -> str:
+        """Name of a column of the answers that differs from those of the table."""
+        return f"predicted_{name}" if name in (self.columns or ()) else name
+
+
+class WrittenAnswers(NamedTuple):
+    """How many answers were written, what they are called, and the problems with their items."""
+
+    number: int
+    plural: str
+    warnings: Counter[str]
+
+    def lines(self, out: Path | None) -> list[str]:
+        return [
+            *counted(self.warnings),
+            *([] if out is None else [f"{self.number} {self.plural} in {out}"]),
+        ]
 
 
 def write_answers(
@@ -72,33 +151,25 @@ def write_answers(
     names   what columns of the answers are called in a table
     """
     ending = out.suffix.lower() if out is not None else (".jsonl" if as_json else ".txt")
-    count, warnings = 0, Counter[str]()
-    answer, answers = None, iter(answers)
+    answers = iter(answers)
     first = next(answers, None)
     if out is not None and first is not None and ending in first.binary:
         write_alone(first, next(answers, None), out)
         return
     answers = answers if first is None else chain([first], answers)
-    with destination(out, binary=ending in BINARY) as file:
-        table = table_writer(out, file, None if source is None else source.delimiter)
-        for count, answer in enumerate(answers, start=1):
-            if answer.note is not None:
-                warnings[answer.note] += 1
-            if ending == ".jsonl":
-                shown = json.dumps(as_object(answer, source), ensure_ascii=False, default=str)
-                file.write(f"{shown}\n")
-            elif ending in ENDINGS:
-                table.writerows(as_rows(answer, count, source, names or {}))
-            else:
-                to_lines = answer.formats.get(ending)
-                lines = answer.lines(count) if to_lines is None else to_lines(answer)
-                file.writelines(f"{line}\n" for line in lines)
-        if isinstance(table, TypedTable):
-            table.finish(file)
-    for line in counted(warnings):
+    shown = answer_format(ending, source, names)
+    with destination(out) as file:
+        written = shown.write(answers, file, None if source is None else source.rows)
+    for line in written.lines(out):
         note(line)
-    if out is not None:
-        note(f"{count} {answer.plural if answer is not None else 'predictions'} in {out}")
+
+
+def answer_format(
+    ending: str, source: SourceRows | None, names: Mapping[str, str] | None
+) -> AnswerFormat:
+    if source is None:
+        return AnswerFormat(ending, names=names or {})
+    return AnswerFormat(ending, source.names, source.delimiter, names or {})
 
 
 def write_alone(answer: Answer, other: Answer | None, out: Path) -> None:
@@ -113,31 +184,6 @@ def write_alone(answer: Answer, other: Answer | None, out: Path) -> None:
     with destination(out, binary=True) as file:
         file.write(content)
     note(f"1 {answer.plural.removesuffix('s')} in {out}")
-
-
-def as_object(answer: Answer, source: SourceRows | None) -> dict[str, Any]:
-    fields = answer.to_json()
-    if source is None:
-        return fields
-    row = dict(zip(source.names, source.rows.popleft()))
-    new = {name: value for name, value in fields.items() if value not in row.values()}
-    return {**row, **{source.unique_name(name): value for name, value in new.items()}}
-
-
-def as_rows(
-    answer: Answer, number: int, source: SourceRows | None, called: Mapping[str, str]
-) -> list[list[Any]]:
-    """The rows of an answer, before those of the first one their header. What was given stands
-    before each, and alone where there is no answer, as in a text without spans."""
-    plain, rows = answer.header(), answer.rows(number)
-    header = [called.get(name, name) for name in plain]
-    if source is None:
-        return [header, *rows] if number == 1 else rows
-    kept = [i for i, name in enumerate(plain) if name != answer.repeats]
-    row = ["" if value is None else value for value in source.rows.popleft()]
-    table = [[*row, *(cells[i] for i in kept)] for cells in rows] or [[*row, *[""] * len(kept)]]
-    names = [*source.names, *(source.unique_name(header[i]) for i in kept)]
-    return [names, *table] if number == 1 else table
 
 
 class Terminal:
@@ -165,11 +211,30 @@ def destination(out: Path | None, *, binary: bool = False) -> Iterator[Any]:
         options: Any = {} if binary else {"encoding": "utf-8", "newline": ""}
         with open(partial, "wb" if binary else "w", **options) as file:
             yield file
-        partial.replace(out)
+        finish(partial, out)
     except OSError as error:
-        raise DataError(
-            f"cannot be written ({error.strerror})", where=out, remedy="give another --out"
-        ) from None
+        raise unwritable(out, error) from None
     finally:
         with suppress(OSError):
             partial.unlink()
+
+
+def finish(partial: Path, out: Path) -> None:
+    """Move what was written to its name; rows for Excel and Parquet become such a file first."""
+    if out.suffix.lower() in BINARY:
+        made = partial.with_name(f"{partial.name}{out.suffix}")
+        try:
+            convert_rows(partial, made, out)
+            made.replace(out)
+        finally:
+            with suppress(OSError):
+                made.unlink()
+        partial.unlink()
+    else:
+        partial.replace(out)
+
+
+def unwritable(out: Path, error: OSError) -> DataError:
+    return DataError(
+        f"cannot be written ({error.strerror})", where=out, remedy="give another --out"
+    )

@@ -31,6 +31,9 @@ Plugins = Annotated[
 ]
 
 
+PLUGINS: list[str] = []  # of the command that runs, for further processes
+
+
 def with_plugins(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with the option --plugin."""
 
@@ -38,6 +41,7 @@ def with_plugins(command: Callable[..., Any]) -> Callable[..., Any]:
     def call(*, plugin: Plugins = None, **options: Any) -> Any:
         for name in plugin or ():
             load_plugin(name)
+        PLUGINS[:] = plugin or ()
         return command(**options)
 
     hints = {**get_type_hints(command, include_extras=True), "plugin": Plugins}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +28,7 @@ from unspool.cli.options import (
 if TYPE_CHECKING:
     from unspool.api.run import Run as LoadedRun
     from unspool.cli.answers import SourceRows
+    from unspool.data.plan import Plan
     from unspool.errors import ConfigError
 
 
@@ -94,6 +96,19 @@ def predict(
             " whole.",
         ),
     ] = False,
+    processes: Annotated[
+        int,
+        Option(
+            "--processes",
+            metavar="N",
+            min=0,
+            max=256,
+            help="Processes that predict for --out, each with a model; 0: one a core.",
+        ),
+    ] = 1,
+    resume: Annotated[
+        bool, Option("--resume", help="Go on with an --out that was interrupted.")
+    ] = False,
     as_json: Annotated[
         bool, Option("--json", help="Print one JSON object a text, with all details.")
     ] = False,
@@ -127,6 +142,7 @@ def predict(
       cut -f2 mails.tsv | unspool predict runs/mails-bigru -
       unspool predict runs/pairs-bilstm "A man sleeps. ||| Nobody is awake."
       unspool predict runs/reviews-bilstm --file new.csv --text review --out labelled.csv
+      unspool predict runs/reviews-bilstm --file huge.csv --out new.csv --processes 2 --resume
       unspool predict runs/eng-bilstm "EU rejects German call" --json
       unspool predict runs/eng-bilstm --file test.conll --out tagged.conll
       unspool predict runs/corpus-transformer "the film was <mask> ."
@@ -168,20 +184,47 @@ def predict(
         listen(loaded, task_options(loaded, decoding), pcm=pcm, as_json=as_json)
         return
     refuse_same_file([file, *(texts or [])], out)
-    items, kept = read_items(loaded, texts or [], file, reading)
-    chosen = dict(decoding)
-    if (as_json or picture is not None) and "alignment" in option_names(loaded.task.options):
-        chosen["alignment"] = True
-    if picture is not None:
-        picture_of(loaded)  # refuses runs of which there is nothing to draw
-    options = task_options(loaded, chosen)
-    first, items = with_first(items) if picture is not None else ([], items)
-    answers = loaded.predict_lazily(items, options)
-    assert loaded.task.answer is not None
-    check_ending(out, loaded.task.answer)
-    if picture is not None:
-        answers = drawing_first(loaded, first, answers, picture, options)
-    write_answers(answers, out, as_json=as_json, source=kept, names=column_names(loaded))
+    with show.reading() as progress:
+        items, kept, plan = read_items(
+            loaded, texts or [], file, reading, None if out is None else progress
+        )
+        chosen = dict(decoding)
+        if (as_json or picture is not None) and "alignment" in option_names(loaded.task.options):
+            chosen["alignment"] = True
+        if picture is not None:
+            picture_of(loaded)  # refuses runs of which there is nothing to draw
+        options = task_options(loaded, chosen)
+        answer = loaded.task.answer
+        assert answer is not None
+        check_ending(out, answer)
+        names = column_names(loaded)
+        if out is None or plan is None or picture is not None or out.suffix in answer.binary:
+            refuse_bulk(processes, resume=resume)
+            first, items = with_first(items) if picture is not None else ([], items)
+            answers = loaded.predict_lazily(items, options)
+            if picture is not None:
+                answers = drawing_first(loaded, first, answers, picture, options)
+            write_answers(answers, out, as_json=as_json, source=kept, names=names)
+            return
+        from unspool.cli.bulk import predict_file
+
+        predict_file(
+            loaded, iter(items), kept, plan, out, options, names,
+            processes=processes, resume=resume,
+        )  # fmt: skip
+
+
+def refuse_bulk(processes: int, *, resume: bool) -> None:
+    """Refuse the options of a whole file where answers are written as they come."""
+    if processes != 1 or resume:
+        from unspool.errors import ConfigError
+        from unspool.errors import Option as Named
+
+        raise ConfigError(
+            "only answers to a whole file, written into another one, can be resumed or spread",
+            got=Named(resume=True) if resume else Named(processes=processes),
+            remedy="give --file and --out, without --picture",
+        )
 
 
 def column_names(run: LoadedRun) -> dict[str, str]:
@@ -237,11 +280,15 @@ def refused_pcm(run: LoadedRun, rate: int) -> ConfigError:
 
 
 def read_items(
-    run: LoadedRun, texts: list[str], file: str | None, reading: Chosen
-) -> tuple[Iterable[Any], SourceRows | None]:
-    """The texts of the command line, of a file or of standard input, in order, and of a table all
-    its columns; `reading` overrides how a file is read. Sentences that are cut into words already
-    are lists of them."""
+    run: LoadedRun,
+    texts: list[str],
+    file: str | None,
+    reading: Chosen,
+    progress: Callable[[str, float], None] | None,
+) -> tuple[Iterable[Any], SourceRows | None, Plan | None]:
+    """The texts of the command line, of a file or of standard input, in order, of a table all its
+    columns, and the plan of a file; `reading` overrides how it is read. Sentences that are cut into
+    words already are lists of them."""
     from unspool.cli.answers import rows_of
     from unspool.config.resolve import reading_changed
     from unspool.errors import ConfigError
@@ -258,7 +305,7 @@ def read_items(
     if texts and not run.task.reads_tokens:
         named = [run.task.input_field.form.named(readable(text, "a name")) for text in texts]
         if all(column_name is not None for column_name in named):
-            return named, None
+            return named, None, None
         if texts == ["-"] or not all(Path(text).exists() for text in texts):
             raise ConfigError(
                 f"the model reads {run.task.input}, which is no text",
@@ -269,13 +316,15 @@ def read_items(
     elif texts and all(map(is_path, texts)):
         file, texts = one_path(texts), []
     if texts and texts != ["-"]:
-        return [readable(text, "a text") for text in texts], None
+        return [readable(text, "a text") for text in texts], None, None
     # What a person types is read as lines, whatever the training file was.
     usual = {"format": "auto"} if file is not None else {"format": "lines", "encoding": "utf-8"}
     settings = reading_changed(run.config, {**usual, **reading}).data
     plan = open_inputs(file or "-", settings, run.task.name)
     if file is not None:
         show.note(plan.summary)
+    report = None if progress is None else partial(progress, "predicting")
+    whole = plan if file is not None else None
     if not plan.table.header or not run.task.reads_tokens:
-        return (row.values[0] for row in plan.rows()), None
-    return rows_of(plan)
+        return (row.values[0] for row in plan.rows(report)), None, whole
+    return *rows_of(plan, report), whole

@@ -94,7 +94,7 @@ class Plan:
             rows = self.only.of(self.table.rows([*columns, self.only.column], report))
         return rows if self.convert is None else self._converted(rows, self.convert)
 
-    def whole_rows(self) -> Iterator[tuple[Values, Values]]:
+    def whole_rows(self, report: Report = None) -> Iterator[tuple[Values, Values]]:
         """Yield the values of the fields of each row, and all its columns as they are written."""
         columns, every = list(self.columns.values()), self.table.columns
         names = tuple(column.name for column in columns)
@@ -102,7 +102,7 @@ class Plan:
         again = None  # where cells are not read as they are written
         if written is not self.table.reader:
             again = written.rows([column.number for column in every])
-        for row in self.table.rows([*columns, *every]):
+        for row in self.table.rows([*columns, *every], report):
             values, cells = row.values[: len(columns)], row.values[len(columns) :]
             if self.convert is not None:
                 where = self.table.where(row.line, file=row.file)

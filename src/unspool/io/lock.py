@@ -58,7 +58,7 @@ def _acquire(path: Path) -> BinaryIO:
     while True:
         file = open_regular(path, "a+b", buffering=0)
         try:
-            _lock(file.fileno(), path)
+            lock_file(file.fileno(), path)
             if _is_same(file, path):  # otherwise its last owner has removed it meanwhile
                 file.truncate(0)
                 file.write(_about_me())
@@ -77,7 +77,7 @@ def refuse_held(folder: Path) -> None:
     path = folder / LOCK
     try:
         with open_regular(path, "r+b", buffering=0) as file:
-            _lock(file.fileno(), path)
+            lock_file(file.fileno(), path)
     except BlockingIOError:
         raise held_error(folder) from None
     except OSError:  # no lock, or none that could be taken: `owned` will say more
@@ -118,7 +118,7 @@ def _is_same(file: BinaryIO, path: Path) -> bool:
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(descriptor: int, path: Path) -> None:
+    def lock_file(descriptor: int, path: Path) -> None:
         """A byte far behind the text, which others may then read."""
         os.lseek(descriptor, 1 << 20, os.SEEK_SET)
         try:
@@ -128,7 +128,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _lock(descriptor: int, path: Path) -> None:
+    def lock_file(descriptor: int, path: Path) -> None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
