@@ -18,13 +18,16 @@ from dataclasses import dataclass
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unspool.errors import UserError
 from unspool.serve import frames
 from unspool.serve.frames import RequestReader, reply_frame
 from unspool.serve.problems import Problem, problem_content
 from unspool.serve.settings import ServeLimits
+
+if TYPE_CHECKING:
+    from unspool.serve.loading import Loaded
 
 RECEIVED = 1 << 18  # bytes of the socket at once
 SWEEP = 1.0  # seconds after which an idle process looks for expired streams
@@ -63,7 +66,9 @@ def run_engine(connection: Connection, settings: EngineSettings) -> None:
     connection.close()
     own.setblocking(True)
     try:
-        engine = Engine(own, settings)
+        from unspool.serve.loading import load_served
+
+        engine = Engine(own, settings, load_served(settings))
     except UserError as error:
         own.sendall(reply_frame(frames.STARTED, 422, str(error).encode()))
         return
@@ -87,14 +92,10 @@ def end_with_parent() -> None:
 class Engine:
     """A model that answers what arrives on a socket."""
 
-    def __init__(self, own: socket.socket, settings: EngineSettings) -> None:
-        from unspool.serve.loading import load_served
-
+    def __init__(self, own: socket.socket, settings: EngineSettings, loaded: Loaded) -> None:
         self.socket, self.settings, self.limits = own, settings, settings.limits
-        self.loaded = load_served(settings)
-        self.served = self.loaded.served
-        self.generator = self.loaded.generator
-        self.sessions = self.loaded.sessions
+        self.loaded, self.served = loaded, loaded.served
+        self.generator, self.sessions = loaded.generator, loaded.sessions
         self.reader = RequestReader()
         self.waiting: deque[Arrived] = deque()
         self.ready: deque[Any] = deque()  # work that did not fit into the batch before

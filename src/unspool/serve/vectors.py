@@ -45,10 +45,11 @@ def input_vectors(task: Task, model: Any, items: Sequence[Any], where: object) -
         limit = task.config.data.max_length or LONGEST
         texts = [item if isinstance(item, str) else " ".join(item) for item in items]
         return text_vectors(task, model, max_length=limit, where=where)(texts)
+    encode = getattr(model, "encode", model.encoder)  # a model may shorten its input first
     part = Part.of(task.fields, **{task.input: list(items)})
     vectors: list[Any] = [None] * len(items)
     for batch in walk(task.batches(part, training=False), model):
-        encoded = model.encoder(*batch[task.input].inputs[:2])
+        encoded = encode(*batch[task.input].inputs[:2])
         mean = MeanPooling(encoded.outputs.shape[-1])(encoded.outputs, encoded.lengths)
         for row, vector in zip(batch.rows, as_array(mean.float())):
             vectors[row] = vector

@@ -158,7 +158,7 @@ class ServedModel:
             texts and isinstance(value, list) and not is_words(value)
         ):
             expected = "a text" if task.reads_tokens else f"what the model reads, {task.input}"
-            raise DataError(f"a {type(value).__name__} is not {expected}", where=where, got=value)
+            raise DataError(f"not {expected}", where=where, got=value)
         raw = form.from_json(value, where)
         if isinstance(raw, Recording):
             field.refuse(raw, where)
@@ -216,10 +216,7 @@ class ServedModel:
         request = parsed(Embed, body)
         if request.encoding_format not in ("float", "base64"):
             raise Problem(422, "encoding_format is float or base64")
-        several = isinstance(request.input, list) and (
-            not self.task.reads_tokens or not is_words(request.input) or list not in self.task.items
-        )
-        values = request.input if several else [request.input]
+        values = request.input if isinstance(request.input, list) else [request.input]
         if not 0 < len(values) <= self.limits.items:
             raise Problem(422, f"give 1 to {self.limits.items:,} inputs; got {len(values):,}")
         items = self.raw_items(values)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from unspool.errors import ConfigError
 from unspool.nn.encoder import Encoder
 from unspool.nn.pooling import MeanPooling
+from unspool.nn.positions import Learned
 from unspool.tasks.abilities import GivesVectors
 from unspool.tasks.task import as_array
 from unspool.text.tokenizers import Tokenizer
@@ -41,9 +42,8 @@ def text_vectors(task: Any, model: nn.Module, *, max_length: int, where: object)
             got=f"{task.name}, {task.config.model_name}",
             remedy="give a run of pretrain or elmo, or a folder such as MiniLM's",
         )
-    limit = max_length
-    if task.config.model.positions == "learned":
-        limit = min(limit, task.config.model.context or task.config.data.max_length or limit)
+    learned = [module.length for module in encoder.modules() if isinstance(module, Learned)]
+    limit = min([max_length, *learned]) - (bool(learned) and encoder.cls is not None)
     return TokenMeans(task.tokenizer, lambda ids, n: encoder(ids, n).outputs, limit)
 
 
