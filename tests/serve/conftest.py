@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-READY = re.compile(r"serving on (?:http://127\.0\.0\.1:(\d+)/|unix:(.+))")
+READY = re.compile(r"serving on (?:https?://127\.0\.0\.1:(\d+)/|unix:(.+))")
 
 
 class Reply:
@@ -41,7 +41,7 @@ class Served:
             stderr=(log := tempfile.TemporaryFile()),  # noqa: SIM115
             env={**os.environ, "OMP_NUM_THREADS": "1", **(env or {})},
         )
-        self.log, self.port = log, 0
+        self.log, self.port, self.arguments = log, 0, list(map(str, arguments))
         end = time.monotonic() + 90
         while not (found := READY.search(self.errors())):
             assert self.process.poll() is None, self.errors()
@@ -55,8 +55,14 @@ class Served:
             return ""
         return os.pread(self.log.fileno(), 1 << 24, 0).decode()
 
-    def ask(self, path: str, body: Any = None, method: str | None = None, **headers: str) -> Reply:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+    def settle(self) -> None:
+        """Wait until the log has what was asked."""
+        time.sleep(0.6)
+
+    def ask(
+        self, path: str, body: Any = None, method: str | None = None, *, port: int = 0, **headers: str
+    ) -> Reply:
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=60)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
@@ -67,6 +73,11 @@ class Served:
             return Reply(connection.getresponse())
         finally:
             connection.close()
+
+    def children(self) -> list[int]:
+        """Its processes."""
+        files = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        return [int(child) for file in files for child in file.read_text().split()]
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Its exit code."""

@@ -30,15 +30,10 @@ def small(serve, classifier, writer):
     return serve(classifier, writer, *(part for limit in limits for part in ("--limit", limit)))
 
 
-def children(pid: int) -> list[int]:
-    files = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for file in files for child in file.read_text().split()]
-
-
 def model_process(server, number: int = 0) -> int:
     """The process of a model, in the order of the command line."""
     models = [
-        pid for pid in children(server.process.pid)
+        pid for pid in server.children()
         if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]  # fmt: skip
     return sorted(models)[number]

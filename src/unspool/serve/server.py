@@ -143,9 +143,13 @@ class Serving:
             if settings.uds is None
             else listening_unix(settings.uds)
         )
-        self.admin_socket = (
-            None if settings.admin_port is None else listening("127.0.0.1", settings.admin_port)
-        )
+        self.admin_socket: socket.socket | None = None
+        try:
+            if settings.admin_port is not None:
+                self.admin_socket = listening("127.0.0.1", settings.admin_port)
+        except ConfigError:
+            self.close()
+            raise
 
     @property
     def address(self) -> str:
@@ -191,9 +195,14 @@ class Serving:
                 task.cancel()
             await self.models.stop()
             self.log.flush()
-            if self.settings.uds is not None:
-                with suppress(OSError):
-                    os.unlink(self.settings.uds)
+
+    def close(self) -> None:
+        self.socket.close()
+        if self.admin_socket is not None:
+            self.admin_socket.close()
+        if self.settings.uds is not None:
+            with suppress(OSError):
+                os.unlink(self.settings.uds)
 
     def tell(self) -> None:
         """Note what is served, and where."""
@@ -261,8 +270,11 @@ def serve(settings: ServeSettings, *, quiet: bool, note: Callable[[str], Any]) -
         loop_factory: Any = uvloop.new_event_loop
     except ImportError:
         loop_factory = asyncio.new_event_loop
-    with asyncio.Runner(loop_factory=loop_factory) as runner:
-        runner.run(serving.run())
+    try:
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            runner.run(serving.run())
+    finally:
+        serving.close()
 
 
 def check_tls(settings: ServeSettings) -> None:
