@@ -65,7 +65,9 @@ class Load:
     """All connections, and what became of their requests."""
 
     def __init__(self, port: int, path: str, bodies: list[bytes], rate: float) -> None:
-        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+        )
         self.requests = [
             f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body for body in bodies
         ]

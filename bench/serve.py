@@ -66,7 +66,15 @@ def train(runs: Path) -> None:
         ("characters", book, ["--task", "generate", "--model", "lstm", *sizes, "--set", "kind=char"]),
     ):  # fmt: skip
         if not (runs / name / "model.safetensors").exists():
-            command = [sys.executable, "-m", "unspool", "train", str(data), "--out", str(runs / name)]
+            command = [
+                sys.executable,
+                "-m",
+                "unspool",
+                "train",
+                str(data),
+                "--out",
+                str(runs / name),
+            ]
             subprocess.run([*command, *common, *more], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -110,7 +118,16 @@ def server(command: list[str], port: int, ready: str) -> Iterator[int]:
 
 
 def unspool(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "unspool", "serve", "--quiet", "--port", str(PORT), *map(str, arguments)]
+    return [
+        sys.executable,
+        "-m",
+        "unspool",
+        "serve",
+        "--quiet",
+        "--port",
+        str(PORT),
+        *map(str, arguments),
+    ]
 
 
 def processes(pid: int) -> list[int]:
@@ -164,7 +181,14 @@ def speed(options: argparse.Namespace, bodies: Path) -> None:
         }  # fmt: skip
         if options.peers:
             for most in (16, 64):
-                command = [options.peers, peers, f"litserve-{kind}", str(PORT), str(words), str(most)]
+                command = [
+                    options.peers,
+                    peers,
+                    f"litserve-{kind}",
+                    str(PORT),
+                    str(words),
+                    str(most),
+                ]
                 servers[f"litserve {most}"] = (command, "/predict", "/health")
         for name, (command, path, ready) in servers.items():
             if options.only and not name.startswith(options.only):
@@ -173,7 +197,9 @@ def speed(options: argparse.Namespace, bodies: Path) -> None:
                 loaded(path, bodies, "--seconds", 1, "--connections", 8)
                 for connections in options.connections:
                     before = usage(pid)["cpu"]
-                    result = loaded(path, bodies, "--connections", connections, "--seconds", options.seconds)
+                    result = loaded(
+                        path, bodies, "--connections", connections, "--seconds", options.seconds
+                    )
                     cpu = usage(pid)["cpu"] - before
                     done = result["replies"].get("200", 0)
                     shown = result["ms"].get("200", {"p50": 0, "p99": 0})
@@ -209,7 +235,9 @@ def stream(options: argparse.Namespace, bodies: Path) -> None:
             assert all(reply.endswith(b"data: [DONE]\n\n") for reply in replies)
             rates[clients] = count * 256 / seconds
             cpu = (usage(pid)["cpu"] - before) / (count * 256)
-            print(f"{clients:3} clients: {rates[clients]:8.0f} tokens/s, {1e6 * cpu:6.0f} µs of CPU a token")
+            print(
+                f"{clients:3} clients: {rates[clients]:8.0f} tokens/s, {1e6 * cpu:6.0f} µs of CPU a token"
+            )
         print(f"ratio {rates[32] / rates[1]:.1f}")
 
 
@@ -220,16 +248,29 @@ def overload(options: argparse.Namespace, bodies: Path) -> None:
         capacity = result["replies"]["200"] / result["seconds"]
         print(f"capacity {capacity:.0f} requests/s, p99 {result['ms']['200']['p99']} ms")
         before = usage(pid)
-        running = load(path, bodies, "--connections", 1000, "--rate", 5 * capacity, "--seconds", options.seconds)
+        running = load(
+            path,
+            bodies,
+            "--connections",
+            1000,
+            "--rate",
+            5 * capacity,
+            "--seconds",
+            options.seconds,
+        )
         most = before["mb"]
         while running.poll() is None:
             time.sleep(1)
             most = max(most, usage(pid)["mb"])
         print(running.stdout.read().strip() if running.stdout else "")
-        print(f"memory before {before['mb']:.0f} MB, at most {most:.0f}, files {usage(pid)['files']:.0f}")
+        print(
+            f"memory before {before['mb']:.0f} MB, at most {most:.0f}, files {usage(pid)['files']:.0f}"
+        )
         for second in range(6):
             result = loaded(path, bodies, "--connections", 1, "--seconds", 0.5)
-            print(f"after {second + 0.5:.1f} s and more: p99 {result['ms']['200']['p99']} ms {result['replies']}")
+            print(
+                f"after {second + 0.5:.1f} s and more: p99 {result['ms']['200']['p99']} ms {result['replies']}"
+            )
 
 
 def reload(options: argparse.Namespace, bodies: Path) -> None:
@@ -239,7 +280,9 @@ def reload(options: argparse.Namespace, bodies: Path) -> None:
     copytree(good, folder)
     with server([*unspool(folder), "--admin-port", str(PORT + 1)], PORT, "/readyz") as pid:
         seconds = options.seconds
-        running = load("/v1/models/changing/predict", bodies, "--connections", 32, "--seconds", seconds)
+        running = load(
+            "/v1/models/changing/predict", bodies, "--connections", 32, "--seconds", seconds
+        )
         done = refused = 0
         end = time.monotonic() + seconds - 5
         while done + refused < 50 and time.monotonic() < end:
@@ -247,7 +290,9 @@ def reload(options: argparse.Namespace, bodies: Path) -> None:
             weights = folder / "model.safetensors"
             content = (good / "model.safetensors").read_bytes()
             weights.write_bytes(content[:1000] if broken else content)
-            request = urllib.request.Request(f"http://127.0.0.1:{PORT + 1}/reload", b"", method="POST")
+            request = urllib.request.Request(
+                f"http://127.0.0.1:{PORT + 1}/reload", b"", method="POST"
+            )
             try:
                 urllib.request.urlopen(request, timeout=60).read()
                 assert not broken
@@ -256,7 +301,9 @@ def reload(options: argparse.Namespace, bodies: Path) -> None:
                 assert broken, error.read()
                 refused += 1
         out, _ = running.communicate()
-        print(f"{done} reloads, {refused} refused; {out.strip()}; {usage(pid)}, {len(processes(pid))} processes")
+        print(
+            f"{done} reloads, {refused} refused; {out.strip()}; {usage(pid)}, {len(processes(pid))} processes"
+        )
 
 
 def stop(options: argparse.Namespace, bodies: Path) -> None:
@@ -270,9 +317,20 @@ def stop(options: argparse.Namespace, bodies: Path) -> None:
 
 
 def soak(options: argparse.Namespace, bodies: Path) -> None:
-    with server(unspool(options.runs / "bilstm", options.runs / "characters"), PORT, "/readyz") as pid:
+    with server(
+        unspool(options.runs / "bilstm", options.runs / "characters"), PORT, "/readyz"
+    ) as pid:
         seconds = 60 * options.minutes
-        running = load("/v1/models/bilstm/predict", bodies, "--connections", 16, "--seconds", seconds, "--rate", 200)
+        running = load(
+            "/v1/models/bilstm/predict",
+            bodies,
+            "--connections",
+            16,
+            "--seconds",
+            seconds,
+            "--rate",
+            200,
+        )
         number = 0
         while running.poll() is None:
             completion(number := number + 1)
@@ -295,7 +353,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--minutes", type=float, default=20)
     options = parser.parse_args()
-    options.seconds = options.seconds or {"speed": 5, "overload": 60, "reload": 240}.get(options.mode, 5)
+    options.seconds = options.seconds or {"speed": 5, "overload": 60, "reload": 240}.get(
+        options.mode, 5
+    )
     train(options.runs)
     modes[options.mode](options, write_bodies(options.runs))
 

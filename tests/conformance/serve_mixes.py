@@ -90,7 +90,8 @@ class ModelUnderTest:
         while not self.replies.keys() >= set(ids):
             self.engine.compute(self.engine.next_batch())
         return [
-            self.answers(operation, self.replies.pop(id)) for id, (operation, _) in zip(ids, requests)
+            self.answers(operation, self.replies.pop(id))
+            for id, (operation, _) in zip(ids, requests)
         ]
 
     def answers(self, operation: int, reply: Any) -> list[Any]:

@@ -60,7 +60,13 @@ class Served:
         time.sleep(0.6)
 
     def ask(
-        self, path: str, body: Any = None, method: str | None = None, *, port: int = 0, **headers: str
+        self,
+        path: str,
+        body: Any = None,
+        method: str | None = None,
+        *,
+        port: int = 0,
+        **headers: str,
     ) -> Reply:
         connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=60)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -32,7 +32,9 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-@pytest.mark.parametrize("value", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x"])
+@pytest.mark.parametrize(
+    "value", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x"]
+)
 def test_a_wrong_token(guarded, value) -> None:
     reply = guarded.ask(PATH, BODY, **({"Authorization": value} if value else {}))
     assert (reply.status, reply.headers["WWW-Authenticate"]) == (401, "Bearer")
@@ -182,7 +184,9 @@ def test_what_cannot_start(capsys, classifier, tmp_path, monkeypatch, arguments,
 
 
 def test_names_of_models(capsys, classifier, tmp_path) -> None:
-    assert start(capsys, classifier, classifier)[1].startswith("unspool: two models have the same name")
+    assert start(capsys, classifier, classifier)[1].startswith(
+        "unspool: two models have the same name"
+    )
     assert "letters, digits" in start(capsys, f"a b={classifier}")[1]
     assert "letters, digits" in start(capsys, f"..={classifier}")[1]
     assert "no such run folder" in start(capsys, tmp_path / "nothing")[1]

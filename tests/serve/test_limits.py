@@ -77,7 +77,9 @@ def until(true: Callable[[], bool], seconds: float = 20.0) -> None:
 
 def waiting(server) -> int:
     figures = server.ask("/metrics").body.decode()
-    line = next(x for x in figures.splitlines() if x.startswith('unspool_waiting{model="classifier"'))
+    line = next(
+        x for x in figures.splitlines() if x.startswith('unspool_waiting{model="classifier"')
+    )
     return int(float(line.split()[-1]))
 
 
@@ -197,7 +199,9 @@ def test_requests_that_have_waited_too_long(serve, classifier) -> None:
 
 def request(server, body: object) -> bytes:
     content = json.dumps(body).encode()
-    head = f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Type: application/json"
+    head = (
+        f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Type: application/json"
+    )
     return f"{head}\r\nContent-Length: {len(content)}\r\n\r\n".encode() + content
 
 
