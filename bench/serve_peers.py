@@ -1,4 +1,6 @@
-"""Servers that bench/serve.py is compared with: python bench/serve_peers.py NAME PORT VOCABULARY [BATCH]
+"""Servers that bench/serve.py is compared with.
+
+    python bench/serve_peers.py NAME PORT VOCABULARY [BATCH]
 
 NAME is `fastapi` (a handler that calls torch, as tutorials have it) or `litserve` (with batches),
 each with `-bilstm` or `-transformer`: networks of the sizes of bench/serve.py in torch.nn. A text

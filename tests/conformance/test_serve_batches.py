@@ -1,5 +1,5 @@
-"""Requests that are computed together are answered as alone: a few mixes for a quarter of all cases.
-`python tests/conformance/serve_mixes.py` checks 10,000 over all."""
+"""Requests that are computed together are answered as alone: a few mixes for a quarter of all
+cases. `python tests/conformance/serve_mixes.py` checks 10,000 over all."""
 
 from __future__ import annotations
 

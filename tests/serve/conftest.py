@@ -117,6 +117,18 @@ def served(serve, classifier, writer, translator, tagger) -> Served:
     return serve(classifier, writer, translator, tagger, "--look", "--limit", "session_age=60")
 
 
+@pytest.fixture(scope="session")
+def listener(once, tmp_path_factory) -> Path:
+    """A run folder of `transcribe`, which can be read step by step."""
+    from tones import write_texts
+    from unspool.api.train import train
+
+    small = {"threads": 1, "hidden": 12, "layers": 1, "epochs": 2, "batch": 8, "bands": 12}
+    data = write_texts(tmp_path_factory.mktemp("spoken") / "spoken", 24)
+    settings = {**small, "task": "transcribe", "model": "gru", "scaling": "channel"}
+    return once("runs/listener", lambda out: train(data, out=out, **settings))
+
+
 @pytest.fixture
 def copied(classifier, tmp_path) -> Path:
     """A run folder that a test may change."""

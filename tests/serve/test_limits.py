@@ -1,5 +1,5 @@
-"""Requests that are too large, too many, too slow or abandoned: each gets one answer at once, in one
-line, and the server goes on."""
+"""Requests that are too large, too many, too slow or abandoned: each gets one answer at once, in
+one line, and the server goes on."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def waiting(server) -> int:
     ("path", "body", "status", "detail"),
     [
         (PATH, {"items": ["x" * 30_000]}, 413, "a request has at most 20,000 bytes"),
-        (PATH, {"items": ["a"] * 5}, 422, "items: List should have at most 4 items"),
+        (PATH, {"items": ["a"] * 5}, 422, "at most 4 items"),
         (PATH, {"items": []}, 422, "items: List should have at least 1 item"),
         (PATH, {"items": ["x" * 4100]}, 413, "a request has at most 1,000 tokens; this has 1,026"),
         (PATH, {"items": [5]}, 422, "item 1: not a text; got 5"),
@@ -104,7 +104,7 @@ def waiting(server) -> int:
         ("/v1/completions", {"prompt": "a", "best_of": 3}, 422, "best_of: Extra inputs"),
         ("/v1/embeddings", {"model": "classifier", "input": ["a"] * 5}, 422, "give 1 to 4 inputs"),
         ("/v1/embeddings", {"model": "nobody", "input": "a"}, 404, "there is no model 'nobody'"),
-        ("/v1/models/writer/sessions", {"push": "a" * 1001}, 413, "a chunk has at most 1,000 steps"),
+        ("/v1/models/writer/sessions", {"push": "a" * 1001}, 413, "at most 1,000 steps"),
     ],
 )  # fmt: skip
 def test_requests_beyond_a_limit(small, path, body, status, detail) -> None:

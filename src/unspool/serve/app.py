@@ -23,7 +23,7 @@ import unspool.page
 from unspool import __version__
 from unspool.io.assets import TYPES, Assets
 from unspool.serve import frames
-from unspool.serve.bodies import items_body, json_body, lines_of
+from unspool.serve.bodies import body_of, items_body, json_body, lines_of
 from unspool.serve.frames import Reply
 from unspool.serve.gate import Figures, Gate, RequestLog, refuse
 from unspool.serve.openapi import openapi_of
@@ -244,7 +244,8 @@ class Service:
         model = self.able(self.model(request), "predict")
         if "inference-header-content-length" in request.headers:
             raise Problem(415, "tensors are JSON here: binary_data=False")
-        body = await json_body(request, self.limits.body)
+        named = "content-type" in request.headers  # Triton's client names none
+        body = await (json_body if named else body_of)(request, self.limits.body)
         return await self.answer(request, model, frames.INFER, body)
 
     async def v2(self, request: Request) -> Response:

@@ -27,7 +27,9 @@ class Problem(Exception):
 def problem_content(status: int, detail: str) -> bytes:
     line = " ".join(detail.split())
     line = line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
-    return json.dumps({"title": title(status), "status": status, "detail": line}).encode()
+    # `error` is for clients of OpenAI's API and of the Open Inference Protocol.
+    content = {"title": title(status), "status": status, "detail": line, "error": {"message": line}}
+    return json.dumps(content).encode()
 
 
 def title(status: int) -> str:
@@ -43,6 +45,7 @@ SCHEMA: dict[str, Any] = {
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string"},
+        "error": {"type": "object"},
     },
     "required": ["title", "status", "detail"],
 }

@@ -33,7 +33,7 @@ class Push(Strict):
 
 
 @dataclass
-class Session:
+class OpenSession:
     """A stream of a client, and when it was last continued."""
 
     stream: Stream
@@ -45,7 +45,7 @@ class Sessions:
 
     def __init__(self, served: ServedModel) -> None:
         self.served, self.limits = served, served.limits
-        self.open: dict[str, Session] = {}
+        self.open: dict[str, OpenSession] = {}
 
     @cached_property
     def unsupported_reason(self) -> str | None:
@@ -91,7 +91,7 @@ class Sessions:
         }
         return dumped(content)
 
-    def begin(self, given: dict[str, Any] | None) -> Session:
+    def begin(self, given: dict[str, Any] | None) -> OpenSession:
         if len(self.open) >= self.limits.sessions:
             raise Problem(429, f"{self.limits.sessions:,} streams are open already", retry=5)
         task = self.served.task
@@ -106,7 +106,7 @@ class Sessions:
         else:
             stream = copy.copy(self.carried)
             stream.restart()
-        return Session(stream, monotonic())
+        return OpenSession(stream, monotonic())
 
     def chunk(self, value: Any) -> Any:
         """A chunk as `push` of a stream takes it."""
@@ -121,7 +121,7 @@ class Sessions:
         field = self.served.task.input_field
         if self.served.task.reads_tokens:
             if not isinstance(value, self.served.accepted):
-                raise DataError(f"a {type(value).__name__} is not a text", where="push")
+                raise DataError("not a text", where="push", got=value)
             return value
         return field.form.from_json(value, "push")
 

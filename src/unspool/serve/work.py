@@ -19,7 +19,6 @@ from pydantic import Field, ValidationError
 from pydantic_core import to_json
 from torch import nn
 
-from unspool.data.fields.features import FeatureField
 from unspool.data.read.recording import Recording
 from unspool.errors import DataError
 from unspool.page.answers import ANSWERS, DEFAULTS, answer, encoded
@@ -162,8 +161,7 @@ class ServedModel:
             raise DataError(f"not {expected}", where=where, got=value)
         raw = form.from_json(value, where)
         if isinstance(raw, Recording):
-            vectors = field.vectors if isinstance(field, FeatureField) else field
-            vectors.refuse(raw, where)
+            field.refuse(raw, where)
         return raw
 
     def size_of(self, item: Any) -> int:

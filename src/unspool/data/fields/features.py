@@ -144,6 +144,9 @@ class FeatureField(RecordingField):
     def as_read(self, recording: Any) -> Any:
         return self.vectors.as_read(recording)
 
+    def refuse(self, recording: Any, where: str) -> None:
+        self.vectors.refuse(recording, where)
+
     def fit(
         self, column: Any, rows: np.ndarray, *, where: str, progress: Progress = None
     ) -> list[str]:

@@ -5,7 +5,7 @@ import { clear, el } from './dom.js';
 import { itemField, optionFields } from './form.js';
 import { answerOf } from './answer.js';
 
-const panel = el('main', { class: 'stack' });
+const panel = el('div', { class: 'stack' });
 
 async function start() {
   const { data } = await ask('/v1/models');
@@ -21,8 +21,7 @@ async function start() {
     el('header', null, el('h1', { text: 'unspool serve' }),
       el('nav', { 'aria-label': 'About this server' },
         el('a', { href: '/docs', text: 'Routes' }), ' · ', el('a', { href: '/v1/models', text: 'Model cards' }))),
-    el('div', { class: 'controls' }, el('label', { for: 'model' }, el('span', { text: 'Model' }), select)),
-    panel);
+    el('main', null, el('div', { class: 'controls' }, el('label', { for: 'model' }, el('span', { text: 'Model' }), select)), panel));
   window.onhashchange = show;
   show();
 }
