@@ -13,9 +13,10 @@ import pytest
 
 import unspool
 from unspool.api import auto
+from unspool.api import held_out as held_out_rows
 from unspool.api.auto import seconds_of
 from unspool.api.settings import make_config
-from unspool.api.tried import TriedModel, best_mean, standard_error
+from unspool.api.tried import TriedModel, best_mean, mean_metrics, standard_error
 from unspool.config.resolve import changed
 from unspool.errors import ConfigError, UserError
 from unspool.training.checkpoint import Counters
@@ -385,6 +386,27 @@ def test_enough_held_out_rows_choose_without_folds(data, tmp_path, small_default
     assert [model["model"] for model in record["models"]] == ["majority", *QUICK[1:], "bilstm"]
     best = max(record["models"], key=lambda own: (own["valid"]["accuracy"], -own["valid"]["loss"]))
     assert best["kept"]
+
+
+@pytest.mark.parametrize(("most", "folds"), [(500, 5), (60, 0)])
+def test_some_hundred_held_out_rows_are_folds_where_a_training_is_short(
+    most, folds, data, tmp_path, small_default, monkeypatch
+) -> None:
+    monkeypatch.setattr(held_out_rows, "FEW", 2)
+    monkeypatch.setattr(held_out_rows, "SHORT", most)
+    run = unspool.train(data, label="label", out=tmp_path / "run", quiet=True)
+    assert json.loads((run.path / "auto.json").read_text())["folds"] == folds
+
+
+def test_a_model_that_is_reliably_worse_is_not_in_a_mean(data, tmp_path, small_default) -> None:
+    """Though the mean has a smaller loss."""
+    run = unspool.train(data, label="label", out=tmp_path / "run", quiet=True, model="linear")
+    best = held_out(run, "best", 90, 0.99)
+    for right, kept in ((88, True), (60, False)):
+        other = held_out(run, "other", right, 0.6)
+        assert mean_metrics([best, other])["loss"] < best.metrics["loss"]
+        chosen = [model.name for model in best_mean([best, other])]
+        assert ("other" in chosen) == kept
 
 
 @pytest.mark.parametrize(

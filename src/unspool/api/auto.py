@@ -16,7 +16,7 @@ import math
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +37,7 @@ from unspool.data.corpus import Corpus
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError, Option
 from unspool.io.files import write_json
-from unspool.tasks import TASKS
+from unspool.tasks import TASKS, Report
 from unspool.tasks.task import fits_directly
 from unspool.training.checkpoint import Counters
 from unspool.training.comparison import paired_interval
@@ -117,6 +117,7 @@ class Search:
     folds: int
     budget: float | None  # seconds; None: no limit, and no second seed
     shown: Shown
+    whole: dict[str, Run] = field(default_factory=dict)  # models of all rows, by name
 
     def run(self) -> Run:
         tried = self.try_all()
@@ -128,7 +129,7 @@ class Search:
         write_json(self.folder.path / RESULT, {**record, "models": rows(tried, chosen)})
         run = self.keep(chosen)
         same = [chosen[0].name] if len(chosen) == 1 else []
-        rest = {model.name: model.report() for model in tried if model.name not in same}
+        rest = {model.name: self.report(model) for model in tried if model.name not in same}
         report = run.report
         if report is None and self.folds:  # nothing was held out of all
             task: Any = run.task
@@ -137,6 +138,13 @@ class Search:
             part = run.report_part or "valid"
         write_report(run, report, part, rest, choice=self.choice(chosen))
         return run
+
+    def report(self, model: TriedModel) -> Report:
+        """On the test part, of a model that takes seconds as it is without folds; else on the rows
+        that were held out."""
+        whole = self.folds and model.at_once and "test" in model.runs[0].parts
+        report = self.train_whole(model).report if whole else None
+        return model.report() if report is None else report
 
     def choice(self, chosen: list[TriedModel]) -> str:
         """How the models were chosen, in words."""
@@ -247,12 +255,15 @@ class Search:
 
     def train_whole(self, model: TriedModel) -> Run:
         """A model of all rows but those of the test part."""
+        if model.name in self.whole:
+            return self.whole[model.name]
         settings: dict[str, Any] = {"data.valid_share": 0.0, "train.keep": "last"}
         if self.budget is not None and not model.at_once:
             settings["train.max_seconds"] = max(LEAST, model.seconds / self.folds)
         config = changed(self.configs[model.name], settings)
         home = RunFolder(self.folder.path / "tried" / model.name / "all")
-        return self.train(home, config, self.shown)
+        run = self.whole[model.name] = self.train(home, config, self.shown)
+        return run
 
     def copied(self, best: Run) -> Run:
         self.folder.take(best.folder)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unspool.config import Config
+from unspool.config import Config, DataConfig
 from unspool.config.resolve import changed
 from unspool.data.corpus import Corpus
 from unspool.data.groups import RowGroups, find_groups, read_groups
@@ -17,12 +17,15 @@ from unspool.data.plan import Plan
 from unspool.errors import DataError, Option
 from unspool.tasks import TASKS
 from unspool.training.progress import Shown
+from unspool.training.trainer import usual_epochs
 
 FOLDS = 5
 SMALL = 10_000  # rows, beyond which a tenth is enough to choose by
 FEW = 50  # held-out rows, below which folds choose even without a budget,
 FEWEST_EPOCHS = 10  # where a training of so many
 QUICK = 5_000_000  # reads no more steps of sequences than this
+SOME = 500  # held-out rows, below which folds choose where a training reads
+SHORT = 1_000_000  # no more steps
 
 
 class Grouped(NamedTuple):
@@ -94,6 +97,8 @@ def folds_for(config: Config, corpus: Corpus, plans: dict[str, Plan], *, budget:
     else:
         few = groups is not None or len(parts["valid"]) < FEW
         small = few and quick_epochs(parts["train"]) >= FEWEST_EPOCHS
+        usual = config.data.valid_share == DataConfig().valid_share and len(parts["valid"]) < SOME
+        small |= usual and steps_read(config, parts["train"]) <= SHORT
     return folds if small and kind(config, corpus.fields).fits_folds(parts, folds, groups) else 0
 
 
@@ -101,6 +106,14 @@ def shortened(config: Config, corpus: Corpus) -> Config:
     """The config of a model with no more epochs than are quick in each of several folds."""
     most = quick_epochs(corpus.parts["train"])
     return changed(config, {"train.epochs": most}) if config.train.epochs > most else config
+
+
+def steps_read(config: Config, train: Part) -> int:
+    """Steps of sequences that a training reads."""
+    settings = config.train
+    updates = -(-len(train) // settings.batch)
+    epochs = settings.epochs or usual_epochs(updates, settings.least_steps)
+    return epochs * int(train.lengths.sum())
 
 
 def quick_epochs(train: Part) -> int:

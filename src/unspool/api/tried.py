@@ -11,6 +11,7 @@ import numpy as np
 from unspool.api.run import Run
 from unspool.tasks import Report
 from unspool.tasks.task import fits_directly
+from unspool.training.comparison import paired_interval
 
 MOST_KEPT = 4
 
@@ -84,9 +85,11 @@ def mean_metrics(kept: list[TriedModel]) -> dict[str, float]:
 def best_mean(tried: list[TriedModel]) -> list[TriedModel]:
     """The best model, and then, one by one, what lowers the loss of the mean of all most, as long
     as its metric does not fall behind the best one by more than chance: means that differ in a few
-    rows are told apart by the loss, which depends on all of them."""
+    rows are told apart by the loss, which depends on all of them. A model that is itself
+    reliably worse is not added."""
     task: Any = tried[0].runs[0].task
     chosen = [max(tried, key=lambda model: model.rank)]
+    tried = [model for model in tried if model is chosen[0] or is_near(model, chosen[0])]
     best, loss = task.metric.rank(mean_metrics(chosen))  # the loss with its sign changed
     while len(chosen) < MOST_KEPT:
         rest = [model for model in tried if model not in chosen]
@@ -101,6 +104,14 @@ def best_mean(tried: list[TriedModel]) -> list[TriedModel]:
         loss, added = max(near, key=lambda model: model[0])
         chosen.append(added)
     return chosen
+
+
+def is_near(model: TriedModel, best: TriedModel) -> bool:
+    """Whether it is not reliably worse, by the paired 95 % interval."""
+    interval = paired_interval(model.held_out_report(), best.held_out_report())
+    metric = model.runs[0].task.metric.name
+    gap = abs(model.metrics[metric] - best.metrics[metric])
+    return interval is None or gap <= (interval[1] - interval[0]) / 2
 
 
 def standard_error(share: float, rows: int) -> float:
