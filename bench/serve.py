@@ -173,10 +173,13 @@ def speed(options: argparse.Namespace, bodies: Path) -> None:
     words = options.runs / "vocabulary.json"
     words.write_text(json.dumps(vocabulary()))
     peers = str(HERE / "serve_peers.py")
-    print(f"{'':24}{'connections':>12}{'requests/s':>12}{'CPU ms':>8}{'p50 ms':>8}{'p99 ms':>8}")
+    print(f"{'':26}{'connections':>12}{'requests/s':>12}{'CPU ms':>8}{'p50 ms':>8}{'p99 ms':>8}")
     for kind in ("bilstm", "transformer"):
+        path, half = f"/v1/models/{kind}/predict", ["--precision", "bf16", "--max-loss", "0.05"]
+        half += ["--validation", options.runs / "texts.csv"]
         servers = {
-            "unspool": (unspool(options.runs / kind), f"/v1/models/{kind}/predict", "/readyz"),
+            "unspool": (unspool(options.runs / kind), path, "/readyz"),
+            "unspool bf16": (unspool(options.runs / kind, *half), path, "/readyz"),
             "fastapi": (
                 [sys.executable, peers, f"fastapi-{kind}", str(PORT), str(words)],
                 "/predict",
@@ -209,7 +212,7 @@ def speed(options: argparse.Namespace, bodies: Path) -> None:
                     shown = result["ms"].get("200", {"p50": 0, "p99": 0})
                     other = {k: v for k, v in result["replies"].items() if k != "200"} or ""
                     print(
-                        f"{kind:12}{name:12}{connections:12}{done / result['seconds']:12.0f}"
+                        f"{kind:12}{name:14}{connections:12}{done / result['seconds']:12.0f}"
                         f"{1000 * cpu / max(done, 1):8.2f}"
                         f"{shown['p50']:8.1f}{shown['p99']:8.1f} {other}",
                         flush=True,

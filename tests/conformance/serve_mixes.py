@@ -47,7 +47,7 @@ class ModelUnderTest:
         limits = ServeLimits(batch_items=16)
         self.reader, self.replies = ReplyReader(), dict[int, Any]()
         self.served = ServedModel("m", RunFolder(folder), task, model, limits)
-        settings = EngineSettings("m", "", 1, "cpu", "fp32", 0.0, (), True, "1.0", limits)
+        settings = EngineSettings("m", "", 1, "cpu", "fp32", None, 0.0, (), True, "1.0", limits)
         loaded = Loaded(self.served, Sessions(self.served), None, {})
         self.engine = Engine(self, settings, loaded)  # type: ignore[arg-type]
         self.number = 100

@@ -237,7 +237,7 @@ def test_a_hostile_folder(classifier, tmp_path, monkeypatch, file, change) -> No
     monkeypatch.chdir(tmp_path)
     before = sorted(path.name for path in tmp_path.rglob("*"))
     settings = EngineSettings(
-        "m", str(folder), 1, "cpu", "fp32", 0.005, (), False, "1.0", ServeLimits()
+        "m", str(folder), 1, "cpu", "fp32", None, 0.005, (), False, "1.0", ServeLimits()
     )
     line = ""
     try:
@@ -264,6 +264,6 @@ def test_a_model_that_answers_otherwise(classifier, tmp_path) -> None:
     with pytest.raises(UserError, match=r"does not answer example 1 as it did after training"):
         load_served(
             EngineSettings(
-                "m", str(folder), 1, "cpu", "fp32", 0.005, (), False, "1.0", ServeLimits()
+                "m", str(folder), 1, "cpu", "fp32", None, 0.005, (), False, "1.0", ServeLimits()
             )
         )

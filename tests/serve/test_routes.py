@@ -201,3 +201,11 @@ def test_the_document_names_every_route_of_the_models(served) -> None:
     (options,) = schema["$defs"].values()
     assert options["properties"]["beam"]["description"].startswith("width of the beam")
     assert "Open" not in json.dumps(paths["/healthz"])
+
+
+def test_a_pack_is_served_like_its_folder(serve, classifier, tmp_path) -> None:
+    load(classifier).pack(tmp_path / "film.unspool")
+    server = serve(tmp_path / "film.unspool")
+    reply = server.ask("/v1/models/film/predict", {"items": ["a lovely film"]}).json
+    assert reply["answers"][0]["label"] == load(classifier).predict(["a lovely film"])[0].label
+    assert server.stop() == 0

@@ -55,6 +55,21 @@ def serve(
     device: Annotated[
         str, Option("--device", metavar="NAME", help="cpu, cuda, mps or auto.")
     ] = "cpu",
+    precision: Annotated[
+        str, Option("--precision", metavar="NAME", help="Of predictions: fp32, bf16 or int8.")
+    ] = "fp32",
+    validation: Annotated[
+        Path | None,
+        Option(
+            "--validation",
+            metavar="FILE",
+            help="Rows with answers, by which the accuracy of another precision is measured.",
+        ),
+    ] = None,
+    max_loss: Annotated[
+        float,
+        Option("--max-loss", metavar="X", help="Refuse a precision that loses more of the metric."),
+    ] = 0.005,
     limits: Annotated[
         list[str] | None,
         Option("--limit", metavar="NAME=N", help="A limit of docs/serve.md; may be repeated."),
@@ -97,6 +112,9 @@ def serve(
         processes=processes,
         threads=threads,
         device=device,
+        precision=precision,
+        validation=None if validation is None else str(validation),
+        max_loss=max_loss,
         token=read_token(token_file),
         certificate=None if certificate is None else str(certificate),
         key=None if key is None else str(key),

@@ -111,6 +111,11 @@ class Rotary(nn.Module):
         """x (..., T, d) -> (..., T, d)"""
         angle = angles(x.shape[-2], self.width, offset=offset, like=x)  # (T, d/2)
         cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        if torch.is_inference_mode_enabled() and isinstance(x, Tensor):  # faster; no gradient
+            wide = torch.promote_types(x.dtype, torch.float32)  # complex numbers have no bfloat16
+            pairs = torch.view_as_complex(x.to(wide).contiguous().unflatten(-1, (-1, 2)))
+            turned = pairs * torch.complex(cos.to(wide), sin.to(wide))
+            return torch.view_as_real(turned).flatten(-2).to(x.dtype)
         even, odd = x[..., 0::2], x[..., 1::2]
         return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
 

@@ -42,6 +42,7 @@ class EngineSettings:
     threads: int
     device: str
     precision: str
+    validation: str | None
     max_loss: float
     plugins: tuple[str, ...]
     texts: bool
@@ -274,7 +275,8 @@ class Engine:
         items = [item for work in batch for item in work.items]
         self.batches, self.items = self.batches + 1, self.items + len(items)
         try:
-            answers = batch[0].compute(items)
+            with self.served.reduced():
+                answers = batch[0].compute(items)
         except Exception as error:
             if len(batch) == 1:
                 self.fail(batch[0].id, error)

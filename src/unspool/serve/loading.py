@@ -15,6 +15,7 @@ from unspool.errors import ConfigError
 from unspool.page.answers import explains
 from unspool.serve.engine import EngineSettings
 from unspool.serve.generation import Generator
+from unspool.serve.precision import measure_precision
 from unspool.serve.schemas import schema_of, task_item_schema
 from unspool.serve.streams import Sessions
 from unspool.serve.vectors import vectors_unsupported_reason
@@ -56,15 +57,22 @@ def load_served(settings: EngineSettings) -> Loaded:
     task, model = folder.load_model()
     if task.answer is None and vectors_unsupported_reason(task, model) is not None:
         raise ConfigError("the model gives neither answers nor vectors", where=folder.path)
-    model.to(resolve_device(settings.device))
-    served = ServedModel(settings.name, folder, task, model, settings.limits)
+    device = resolve_device(settings.device)
+    model.to(device)
+    served = ServedModel(
+        settings.name, folder, task, model, settings.limits, settings.precision, device
+    )
     examples = example_inputs(served)
     answers = warm_up(served, examples)
     checked = check_answers(folder.path, task, model)
+    accuracy = None if settings.validation is None else measure_precision(
+        task, model, settings.precision, device, settings.validation, settings.max_loss
+    )  # fmt: skip
     loaded = Loaded(served, Sessions(served), None, {})
     loaded.generator = loaded.new_generator()
     loaded.card = {
         **card_of(served, settings),
+        "precision_check": accuracy,
         "self_check": checked,
         "loaded_in_seconds": round(perf_counter() - began, 3),
         "abilities": abilities_of(loaded),

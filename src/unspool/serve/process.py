@@ -227,6 +227,7 @@ class ModelHandle:
             threads=settings.threads_each(),
             device=settings.device,
             precision=settings.precision,
+            validation=settings.validation,
             max_loss=settings.max_loss,
             plugins=settings.plugins,
             texts=settings.texts,

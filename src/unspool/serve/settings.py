@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import stat
@@ -15,6 +16,7 @@ from unspool.training.pack import SUFFIX
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 TOKEN = "UNSPOOL_TOKEN"  # the environment variable of the bearer token
+PRECISIONS = ("fp32", "bf16", "int8")
 SHORTEST = 16  # characters of a token
 
 
@@ -71,6 +73,9 @@ class ServeSettings:
     models      (name, folder) of each
     processes   of each model
     threads     of each process of a model; 0: the cores, divided among all of them
+    precision   of predictions: fp32, bf16 or int8
+    validation  file by which the loss of accuracy of another precision is measured
+    max_loss    the most that the metric of a model may lose
     plugins     modules that each process of a model imports first
     token       of who may ask; None: anybody who can connect
     texts       whether logs have what was asked
@@ -86,6 +91,7 @@ class ServeSettings:
     threads: int = 0
     device: str = "cpu"
     precision: str = "fp32"
+    validation: str | None = None
     max_loss: float = 0.005
     plugins: tuple[str, ...] = ()
     token: str | None = None
@@ -101,6 +107,14 @@ class ServeSettings:
             raise ConfigError(
                 "a key without its certificate", remedy=("add ", Option("certificate"))
             )
+        choose("precision", self.precision, PRECISIONS)
+        if (self.precision == "fp32") != (self.validation is None):
+            raise ConfigError(
+                "another precision and the file by which its accuracy is measured belong together",
+                remedy=("give both ", Option("precision"), " and ", Option("validation")),
+            )
+        if not 0 <= self.max_loss < math.inf:
+            raise ConfigError("max_loss must be 0 or more", got=self.max_loss)
         if self.look and self.token is not None:
             raise ConfigError(
                 "the page of look asks without a token",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import monotonic
@@ -23,6 +24,7 @@ from unspool.data.read.recording import Recording
 from unspool.errors import DataError
 from unspool.page.answers import ANSWERS, DEFAULTS, answer, encoded
 from unspool.page.subject import Subject, subject_of
+from unspool.serve.precision import reduced, with_precision_option
 from unspool.serve.problems import Problem
 from unspool.serve.schemas import Strict, json_types, predict_model, task_item_schema
 from unspool.serve.settings import ServeLimits
@@ -102,10 +104,17 @@ class ServedModel:
     """A loaded model: requests in, work out."""
 
     def __init__(
-        self, name: str, folder: RunFolder, task: Task, model: nn.Module, limits: ServeLimits
+        self,
+        name: str,
+        folder: RunFolder,
+        task: Task,
+        model: nn.Module,
+        limits: ServeLimits,
+        precision: str = "fp32",
+        device: str = "cpu",
     ) -> None:
         self.name, self.folder, self.task, self.model = name, folder, task, model
-        self.limits = limits
+        self.limits, self.precision, self.device = limits, precision, device
         self.predict_request = predict_model(task, limits)
         self.accepted = json_types(task_item_schema(task))
 
@@ -144,7 +153,12 @@ class ServedModel:
         kind = self.task.options
         if kind is None:
             return None
-        return kind(**given.model_dump(exclude_unset=True)) if given is not None else kind()
+        chosen = {} if given is None else given.model_dump(exclude_unset=True)
+        return with_precision_option(kind(**chosen), self.precision)
+
+    def reduced(self) -> AbstractContextManager[Any]:
+        """Compute in the precision of predictions."""
+        return reduced(self.precision, self.device)
 
     def raw_items(self, values: Sequence[Any]) -> list[Any]:
         return [self.raw_item(value, f"item {n}") for n, value in enumerate(values, 1)]
