@@ -9,7 +9,7 @@ import pytest
 
 from unspool.cli import run as command
 from unspool.errors import ConfigError
-from unspool.search import Decoding
+from unspool.search.decoding import Decoding
 from unspool.serve.engine import EngineSettings
 from unspool.serve.loading import load_served
 from unspool.serve.settings import ServeLimits

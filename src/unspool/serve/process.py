@@ -376,5 +376,5 @@ class Models(dict[str, ModelHandle]):
 
 def check_folder(folder: str) -> None:
     """Refuse what is no run folder before a process is started for it."""
-    if not os.path.isdir(folder):
+    if not os.path.exists(folder):
         raise ConfigError("no such run folder", where=folder, remedy="check the path")

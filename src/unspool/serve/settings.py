@@ -159,10 +159,7 @@ def named_models(runs: list[str]) -> tuple[tuple[str, str], ...]:
         name, equals, folder = run.partition("=")
         if not equals or not folder:
             name, folder = Path(run).resolve().name.removesuffix(SUFFIX), run
-        if (
-            not name.isascii()
-            or not name.replace("-", "").replace("_", "").replace(".", "").isalnum()
-        ):
+        if NAME.fullmatch(name) is None:
             raise ConfigError(
                 "a name of a model has letters, digits and . _ - alone",
                 got=name,
