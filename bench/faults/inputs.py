@@ -99,7 +99,7 @@ class Inputs(Part):
         else:
             runs = wanted_runs()
             alike = [n for n in runs if (RUNS[n][0] in OF_SERIES) == (name in OF_SERIES)]
-            run = self.runs / rng.choice([n for n in alike if RUNS[n][1] == task] or alike)
+            run = self.runs / rng.choice([n for n in alike if RUNS[n][1] == task] or alike or runs)
             if rng.random() < 0.2:
                 run = self.runs / rng.choice(runs)
             if command == "look":

@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-ISO = "iso"
+ISO, ZONED = "iso", "iso with an offset"
 DAYS = (
     "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d",
     "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y",
@@ -148,10 +148,9 @@ def period_start(cell: str, form: str) -> datetime:
     return datetime(year, (number - 1) * months + 1, 1, tzinfo=UTC)
 
 
-def zone_of(cells: Sequence[str]) -> str:
-    """The offset of the first date, where all have one, as in `+02:00`; empty otherwise."""
-    dates = [iso_date(cell) for cell in cells if OFFSET.search(cell[10:])]
-    return dates[0].isoformat()[-6:] if dates and len(dates) == len(cells) else ""
+def zone_of(cell: str) -> str:
+    """The offset of a date, as in `+02:00`; empty where it has none."""
+    return iso_date(cell).isoformat()[-6:] if OFFSET.search(cell[10:]) else ""
 
 
 def form_zone(form: str | None) -> str:
@@ -199,7 +198,8 @@ def formats_of(cell: str) -> tuple[str, ...]:
         day = len(cell) == 8 and int(cell[:4]) in YEARS and not math.isnan(seconds(cell, "%Y%m%d"))
         return ("%Y%m%d",) if day else ()
     forms = (ISO, *PERIODS.values(), *DAYS)
-    return tuple(form for form in forms if not math.isnan(seconds(cell, form)))
+    dated = tuple(form for form in forms if not math.isnan(seconds(cell, form)))
+    return (ZONED, *dated[1:]) if ISO in dated and OFFSET.search(cell[10:]) else dated
 
 
 def find_format(cells: Sequence[Any]) -> str | None:
@@ -214,8 +214,10 @@ def find_format(cells: Sequence[Any]) -> str | None:
         formats &= set(formats_of(cell))
         if not formats:
             return None
+    if ZONED in formats:
+        return ISO + zone_of(dates[0])
     if ISO in formats and "week" not in formats:
-        return ISO + zone_of(dates)
+        return ISO
     order = (*PERIODS.values(), *DAYS)
     return min(formats - {ISO}, key=lambda form: (*unevenness(dates, form), order.index(form)))
 

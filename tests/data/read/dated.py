@@ -254,6 +254,9 @@ DATED = [
     changed(table("mixed-units.csv", HOURS, unix(1), column="timestamp", refused=True, task=
             "forecast", says=r"mixed-units.csv:23: column 'timestamp' mixes formats.*got '17"), 21,
             1_701_648_000_000),
+    changed(table("mixed-zones.csv", HOURS, "%Y-%m-%dT%H:%M:%SZ", refused=True, task="forecast",
+            says=r"mixed-zones.csv:8: column 'date' mixes.*got '2023-12-04T06:00:00'"), 6,
+            "2023-12-04T06:00:00"),
     table("unknown.csv", HOURS, "%a %b %d %H:%M:%S %Y", refused=True, task="forecast",
           says="unknown.csv:2: column 'date' holds no time.*date_format="),
     table("time-of-day.csv", HOURS, "%H:%M", column="time", refused=True, task="forecast",

@@ -275,7 +275,7 @@ class StepRows(Reader):
         if self.layout.time is not None:
             times = np.frombuffer(growing.times, dtype=np.float64)
         if times is not None and zone and growing.latest is not None:
-            zone = zone_of([written(growing.latest)]) or zone  # it changes in summer
+            zone = zone_of(written(growing.latest)) or zone  # it changes in summer
             times = times + zone_seconds(ISO + zone) - zone_seconds(ISO + form_zone(dates))
         return Recording(values, names, times, dates is not None, name, zone=zone)
 
