@@ -158,6 +158,12 @@ def test_in_float64_the_same(name) -> None:
     assert next(reading.model.parameters()).dtype == torch.float32
 
 
+def test_weights_that_are_not_finite_are_explained_by_nothing() -> None:
+    task, model = make("classify-lstm")
+    model.encoder.network.cells()[0][0].U.detach().fill_(float("nan"))
+    assert not np.isfinite(integrate(Vectors(task.reading(model, "a b")), 0, 0, READ, NARROW).gap)
+
+
 def test_what_float32_cannot_follow_float64_can() -> None:
     task, model = make("classify-lstm")
     model.encoder.network.cells()[0][0].U.detach().mul_(6)

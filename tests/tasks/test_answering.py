@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.fields.pair import PairField
 from unspool.data.fields.question import QuestionForm, context_windows
 from unspool.data.fields.story import as_story
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError, DataError, UserError
 from unspool.nn.models.story import MemoryHops, QueryReduction
 from unspool.nn.taps import record
 from unspool.search.decoding import Decoding
@@ -241,6 +242,12 @@ def test_spans_are_learnt(run, tmp_path) -> None:
     assert look.find("pair_attention")
     again = unspool.load(run.path)
     assert again.task.threshold == run.task.threshold
+    copy = shutil.copytree(run.path, tmp_path / "copy")
+    (copy / "hashes.json").unlink()
+    for threshold in ("1" + "0" * 400, '"x"', "null"):
+        (copy / "answering.json").write_text(f'{{"threshold": {threshold}}}')
+        with pytest.raises(UserError, match=r"answering\.json: holds no threshold"):
+            unspool.load(copy)
 
 
 def test_stories_are_read(tmp_path) -> None:

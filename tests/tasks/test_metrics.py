@@ -47,6 +47,11 @@ def test_confusion_and_f1_are_scikit_learns(case: tuple[int, np.ndarray]) -> Non
     )
 
 
+def test_bootstrap_of_losses_that_are_infinite_warns_of_nothing() -> None:
+    _, high = bootstrap_mean(np.array([1.0, np.inf, 2.0]))
+    assert not math.isfinite(high)
+
+
 def test_bootstrap_of_right_and_wrong_is_the_binomial_interval() -> None:
     values = np.array([1.0] * 80 + [0.0] * 20)
     low, high = bootstrap_mean(values)

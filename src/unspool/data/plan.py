@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.read import Column, Report, Row, Table
+from unspool.data.read.budget import Allowance
 from unspool.data.read.columns import plain
 from unspool.data.read.files import PARTS
 from unspool.errors import DataError, Option
@@ -92,7 +93,9 @@ class Plan:
             rows = self.table.rows(columns, report)
         else:
             rows = self.only.of(self.table.rows([*columns, self.only.column], report))
-        return rows if self.convert is None else self._converted(rows, self.convert)
+        if self.convert is None:
+            return rows
+        return Allowance(self.table.name).timed(self._converted(rows, self.convert))
 
     def whole_rows(self, report: Report = None) -> Iterator[tuple[Values, Values]]:
         """Yield the values of the fields of each row, and all its columns as they are written."""

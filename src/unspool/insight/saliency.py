@@ -267,7 +267,7 @@ def integrate(vectors: Vectors, step: int, answer: int, read: int, narrow: float
         if abs(wrong.sum()) <= close and np.abs(wrong).sum() <= PAIRED * close:
             break
         halved = np.abs(wrong) >= np.abs(wrong).max() / 8
-        if (high - low)[halved].min() <= narrow:
+        if not halved.any() or (high - low)[halved].min() <= narrow:  # none of what is not finite
             break
         middle = (low[halved] + high[halved]) / 2
         first = vectors.values(step, answer, middle)

@@ -326,6 +326,7 @@ def bootstrap_ratio(
     return percentile_interval(means, level)
 
 
+@np.errstate(invalid="ignore")  # infinite losses have sums that are no numbers
 def resampled_sums(values: np.ndarray, resamples: int = 2000, seed: int = 0) -> np.ndarray:
     """Sums over N examples that are sampled with replacement: (N, K) -> (resamples, K)
 
@@ -344,6 +345,7 @@ def resampled_sums(values: np.ndarray, resamples: int = 2000, seed: int = 0) -> 
     )
 
 
+@np.errstate(invalid="ignore")
 def percentile_interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float]:
     """Between which the middle share `level` of resampled figures lies."""
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])

@@ -5,6 +5,7 @@ The user's settings decide, then known names, then the look of the values.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -14,6 +15,7 @@ from unspool.config import DataConfig
 from unspool.data.plan import Conversion, Plan, Values, split_column
 from unspool.data.read import Column, Shape, Table, joined
 from unspool.data.read.columns import LABEL_NAMES, TEXT_NAMES, known, listed_names, longest, plain
+from unspool.data.read.files import TEXTS as ENDINGS
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.read.media import MUSIC
 from unspool.data.read.reader import SAMPLE
@@ -66,6 +68,26 @@ def documents(table: Table, task: str) -> Table:
             remedy=("leave out ", Option("format"), ", or use ", Option(task="tag")),
         )
     return table
+
+
+def refuse_names(table: Table, column: Column) -> None:
+    """Raise a DataError where what would be read as texts are names of texts beside a table."""
+    names = [str(value) for value in column.sample if value not in (None, "")]
+    if not table.files or len(set(names)) < max(2, len(names)):
+        return
+    for folder in (table.folder, *table.folder.glob("*/")):
+        if all(any(os.path.isfile(folder / f"{name}{end}") for end in ENDINGS) for name in names):
+            raise DataError(
+                f"column {column.name!r} holds names of texts in {folder}",
+                where=table.name,
+                got=names[0],
+                remedy=(
+                    f"name the folder of both, {table.folder}, or write the names with their"
+                    " endings; ",
+                    Option(text=column.name),
+                    " reads the names themselves",
+                ),
+            )
 
 
 def refuse_columns(table: Table, data: DataConfig) -> None:

@@ -14,7 +14,6 @@ from unspool.config import DataConfig
 from unspool.data.plan import Plan
 from unspool.data.read import Column, Shape, Table, open_table
 from unspool.data.read.columns import plain
-from unspool.data.read.linked import refuse_names
 from unspool.data.read.memory import Columns, memory_table
 from unspool.errors import DataError, Option, choose
 from unspool.tasks import TASKS
@@ -22,7 +21,7 @@ from unspool.tasks.inputs import INPUTS, TASK_INPUTS
 from unspool.tasks.inputs.kind import InputKind, PlanRequest, Target
 from unspool.tasks.inputs.media_plan import media_column, plan_media
 from unspool.tasks.inputs.text import TextKind
-from unspool.tasks.plan import may_be_documents
+from unspool.tasks.plan import may_be_documents, refuse_names
 from unspool.tasks.roles import Roles
 from unspool.tasks.task import Task
 

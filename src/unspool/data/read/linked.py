@@ -6,7 +6,6 @@ the file that a row names.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -121,26 +120,6 @@ def with_texts(table: Table, folder: Path, *, ids: bool) -> Table:
             reader = LinkedRows(table, Link(column, files))
             return replace(table, reader=reader, files=reader.files)
     return table
-
-
-def refuse_names(table: Table, column: Column) -> None:
-    """Raise a DataError where what would be read as texts are names of texts beside a table."""
-    names = [str(value) for value in column.sample if value not in (None, "")]
-    if not table.files or len(set(names)) < max(2, len(names)):
-        return
-    for folder in (table.folder, *table.folder.glob("*/")):
-        if all(any(os.path.isfile(folder / f"{name}{end}") for end in TEXTS) for name in names):
-            raise DataError(
-                f"column {column.name!r} holds names of texts in {folder}",
-                where=table.name,
-                got=names[0],
-                remedy=(
-                    f"name the folder of both, {table.folder}, or write the names with their"
-                    " endings; ",
-                    Option(text=column.name),
-                    " reads the names themselves",
-                ),
-            )
 
 
 def text_files(folder: Path) -> dict[str, Path]:

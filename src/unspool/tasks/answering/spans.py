@@ -267,7 +267,7 @@ class SpanAnswers(Task):
         assert isinstance(task, SpanAnswers)
         try:
             task.threshold = float(read_json(folder / FILE)["threshold"])
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise RunError("holds no threshold", where=folder / FILE, remedy=AGAIN) from None
         return task
 
