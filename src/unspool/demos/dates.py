@@ -192,6 +192,7 @@ def run(write: Callable[[str], None], *, pairs: int = 16_000, epochs: int = 2) -
     write("")
     write("Next:")
     write(f'  unspool predict {result.path} "le 1er mai 2012" --nbest 3 --json')
+    write(f"  unspool serve {result.path}                over HTTP, with a page at localhost:8000")
     write(f"  unspool summary {result.path}")
     write("  unspool demo --list                          the other demos")
     write(

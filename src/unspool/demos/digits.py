@@ -172,5 +172,6 @@ def run(write: Callable[[str], None]) -> None:
     write("")
     write("Next:")
     write(f"  unspool look {trained.path}   hear others, and see what is written where")
+    write(f"  unspool serve {trained.path}   over HTTP, with a page at localhost:8000")
     write(f"  unspool summary {trained.path}")
     write("  unspool train FOLDER --task transcribe   your own recordings, with a table file,text")

@@ -71,3 +71,4 @@ def run(note: Callable[[str], None], *, epochs: int = 40) -> None:
     note("")
     note("Next:")
     note(f"  unspool look {out}    the page: what each past hour contributed to one ahead")
+    note(f"  unspool serve {out}   over HTTP, with a page at localhost:8000")

@@ -141,4 +141,5 @@ def run(write: Callable[[str], None]) -> None:
     write("Next:")
     write(f"  unspool look {named.path}    the page: gates and reasons under the curves")
     write(f"  unspool look {trained.path} --view saliency    why a step has its label")
+    write(f"  unspool serve {named.path}   over HTTP, with a page at localhost:8000")
     write("  unspool check FILE ; unspool train FILE --group COLUMN   your own recordings")

@@ -119,4 +119,5 @@ def run(write: Callable[[str], None]) -> None:
     write("Next:")
     write(f"  unspool look {trained.path}   watch it write")
     write(f'  unspool generate {trained.path} --text "runs" --bias 1 --out runs.svg')
+    write(f"  unspool serve {trained.path}   over HTTP, with a page at localhost:8000")
     write("  unspool train FILE --task handwrite   strokes of your own, with or without texts")

@@ -124,6 +124,7 @@ def run(write: Callable[[str], None]) -> None:
     write("")
     write("Next:")
     write(f"  unspool look {named.path}    the page: frames, and what their pixels contribute")
+    write(f"  unspool serve {named.path}   over HTTP, with a page at localhost:8000")
     write("  unspool train FOLDER --set input=video    your own clips: frames, GIF or mp4")
 
 

@@ -235,4 +235,5 @@ def run(
     write("Next:")
     write(f'  unspool predict {targets.path} "the zip is dreadful , but i love the pockets"')
     write(f"  unspool look {polarity.path} 'i love the screen and regret the $T$ ||| battery life'")
+    write(f"  unspool serve {targets.path}   over HTTP, with a page at localhost:8000")
     write("  unspool topics FILE                       what other reviews are about")

@@ -101,6 +101,7 @@ def run(write: Callable[[str], None]) -> None:
     write("")
     write("Next:")
     write(f'  unspool predict {result.path} "the soup was not bland at all , it was great"')
+    write(f"  unspool serve {result.path}          over HTTP, with a page at localhost:8000")
     write(f"  unspool summary {result.path}")
     write("  unspool demo hello                        the smallest language model there is")
     write("  unspool check FILE ; unspool train FILE   your own CSV, JSONL or text")

@@ -166,5 +166,6 @@ def run(write: Callable[[str], None]) -> None:
     write("")
     write("Next:")
     write(f"  unspool look {trained.path}   other pictures, and what changes without a part of one")
+    write(f"  unspool serve {trained.path}   over HTTP, with a page at localhost:8000")
     write(f"  unspool summary {trained.path}")
     write("  unspool train FOLDER   your own images, with a table file,caption")
