@@ -19,6 +19,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,13 @@ M4 = {"horizon": 48, "season": 24, "window": 168, "valid_steps": 48, "test_steps
       "loss": "absolute", "epochs": 10, "patience": 0, "threads": 1}  # fmt: skip
 
 
+NEURAL = ("epochs", "patience", "patch", "loss", "windows")  # which a linear model does not read
+
+
+def without_network(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in NEURAL}
+
+
 def ett_file(folder: str) -> Path:
     """The first 20 months."""
     path = Path(folder) / "etth1.csv"
@@ -60,7 +68,7 @@ def etth1(horizon: int) -> dict[str, Any]:
         for model, settings in NETWORKS.items():
             run = train(
                 path, scratch, model, task="forecast", model=model, horizon=horizon,
-                **ETT, **settings,
+                **(ETT if settings else without_network(ETT)), **settings,
             )  # fmt: skip
             found[model] = run.report.metrics
             parameters = size(run)
@@ -164,7 +172,8 @@ def m4_file(folder: str) -> Path:
 def m4(model: str) -> dict[str, Any]:
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as scratch:
-        run = train(m4_file(scratch), scratch, model, task="forecast", model=model, **M4)
+        settings = without_network(M4) if model == "linear" else M4
+        run = train(m4_file(scratch), scratch, model, task="forecast", model=model, **settings)
         own, naive = run.report.metrics, run.report.naive["naive2"]
         keys = ("smape", "mase", "owa", "coverage")
         return {
@@ -178,7 +187,32 @@ def m4(model: str) -> dict[str, Any]:
         }
 
 
+def methods(file: Callable[[str], Path], settings: dict[str, Any]) -> dict[str, Any]:
+    """The linear model, and the methods without training that each report has."""
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        own = without_network(settings)
+        run = train(file(scratch), scratch, "run", task="forecast", model="linear", **own)
+        shown = {"linear": run.report.metrics, **run.report.naive}
+        keys = ("mse", "mae", "smape", "mase")
+        return {
+            "model": "linear",
+            "figure": "; ".join(
+                f"{name}: " + ", ".join(f"{key} {own[key]:.3f}" for key in keys)
+                for name, own in shown.items()
+            ),
+            "value": {f"{name} {key}": own[key] for name, own in shown.items() for key in keys},
+            "parameters": size(run),
+            "seconds": time.perf_counter() - started,
+        }
+
+
 ROWS = {
+    "methods-m4": Row("M4 hourly, 48 ahead, without a network", partial(methods, m4_file, M4)),
+    "methods-etth1": Row(
+        "ETTh1, 96 hours ahead, without a network",
+        partial(methods, ett_file, {**ETT, "horizon": 96}),
+    ),
     **{
         f"etth1-{h}": Row(f"ETTh1, {h} hours ahead from {LENGTH}; standardised", partial(etth1, h))
         for h in HORIZONS
