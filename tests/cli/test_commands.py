@@ -148,6 +148,15 @@ def test_summary_of_a_run(unspool, classifier, writer) -> None:
     assert unspool("summary", "-t", "generate", "-s", "tied=true").code == 0
 
 
+@pytest.mark.parametrize(("share", "drawn"), [("0.45", True), ("0.1", False)])
+def test_a_report_on_enough_examples_is_drawn(share, drawn, unspool, reviews, tmp_path) -> None:
+    options = ["-s", f"valid_share={share}", "-s", "epochs=2", *SMALL]
+    ended = unspool("train", reviews, "-m", "gru", "-o", tmp_path / "run", *options)
+    assert ended.code == 0, ended.err
+    for name in ("confusion", "learning"):
+        assert (tmp_path / "run" / f"{name}.png").exists() == drawn
+
+
 def test_compare(unspool, reviews, tmp_path) -> None:
     out = tmp_path / "c"
     ended = unspool(

@@ -154,7 +154,19 @@ def train(
         TrainResult(run.path, run.report_part, run.report, run.data, run.comparison),
         as_json=as_json,
     )
+    if run.report is not None:
+        save_pictures(run, run.report)
     show.note(f"next: {next_command(run)}")
+
+
+def save_pictures(run: Run, report: Report) -> None:
+    """Draw what a training came to into its folder."""
+    from unspool.insight.gallery import training_pictures
+    from unspool.io.pictures import save_picture
+
+    drawn = training_pictures(report.to_json(), run.metrics(), run.task.metric.name)
+    for name, figure in drawn:
+        save_picture(figure, run.path / f"{name}.png")
 
 
 def next_command(run: Run) -> str:

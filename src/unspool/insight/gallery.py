@@ -140,6 +140,19 @@ def report_pictures(evaluation: Mapping[str, Any]) -> Named:
     yield from forecast_pictures(evaluation)
 
 
+def training_pictures(
+    evaluation: Mapping[str, Any], log: Sequence[Mapping[str, Any]], metric: str
+) -> Named:
+    """Confusion matrix and learning curves of a training whose report is on enough examples."""
+    confusion = evaluation.get("confusion")
+    if evaluation.get("examples", 0) < EXAMPLES:
+        return
+    if confusion and len(confusion["labels"]) <= CLASSES:
+        yield "confusion", confusion_figure(np.array(confusion["rows_true"]), confusion["labels"])
+    if sum(f"valid_{metric}" in record for record in log) > 1:
+        yield "learning", learning_figure({"": log}, metric=metric)
+
+
 def forecast_pictures(evaluation: Mapping[str, Any]) -> Named:
     if evaluation.get("forecasts"):
         yield "forecasts", forecast_figure(evaluation["forecasts"], level=evaluation["level"])
