@@ -168,6 +168,22 @@ def test_a_method_that_needs_no_training_is_named_where_it_is_best(naive, told) 
     assert ("naive" in conclusion) == told
 
 
+def test_the_conclusion_says_that_new_speakers_may_fare_worse(tmp_path) -> None:
+    words = {"yes": ["good", "fine"], "no": ["bad", "dull"]}
+    rows = [
+        f"{words[label][i % 2]} {i},{label},{speaker}"
+        for speaker in "abcdef" for label in words for i in range(30)
+    ]  # fmt: skip
+    path = tmp_path / "a.csv"
+    path.write_text("text,label,speaker\n" + "\n".join(rows) + "\n")
+    small = {"model": "gru", "hidden": 4, "epochs": 1, "embedding": 4, "threads": 1, "quiet": True}
+    run = unspool.train(path, out=tmp_path / "run", **small)
+    end = "each speaker is in training too, so new ones may fare worse"
+    assert run.comparison.conclusion.endswith(end)
+    run = unspool.train(path, out=tmp_path / "new", group="speaker", **small)
+    assert end not in run.comparison.conclusion
+
+
 @pytest.mark.parametrize(
     ("a", "b", "p"),
     [  # statsmodels 0.14: mcnemar([[50, a], [b, 20]], exact=True)

@@ -312,6 +312,7 @@ def report_run(
     if judged is not None:
         report = task.evaluate(run.model, corpus.parts[judged])
         report.notes += tuple(corpus.notes)
+        report.caution = "" if judged in plans else corpus.caution
         baselines = fit_baselines(task, corpus.parts, plans, judged, shown.note)
     model.cpu()  # where a run that is loaded has it
     write_report(run, report, judged, baselines)

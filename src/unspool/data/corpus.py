@@ -38,12 +38,14 @@ class Corpus:
 
     notes    for the user: the sizes of the parts, what was left out and why
     cached   notes about files that were read before
+    caution  what scores of rows that were held out cannot tell
     """
 
     fields: Fields
     parts: dict[str, Part]
     notes: list[str] = field(default_factory=list)
     cached: list[str] = field(default_factory=list)
+    caution: str = ""
 
 
 def fit_fields(
@@ -294,6 +296,7 @@ def shared_group_notes(corpus: Corpus, plans: Mapping[str, Plan], hold_out: Hold
     if groups is None:
         return []
     option = Option(group=groups.column)
+    corpus.caution = f"each {groups.shown} is in training too, so new ones may fare worse"
     return [
         f"{' and '.join(held_out)} share each {groups.shown} with train: {option} holds out new"
         " ones"

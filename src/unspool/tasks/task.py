@@ -66,6 +66,7 @@ class Report(ABC):
     weights: np.ndarray | None = None  # of the scores in that mean
     part: str | None = None  # of the training data that it is on
     notes: tuple[str, ...] = ()  # what is to be known about the data
+    caution: str = ""  # what it cannot tell
     untrained: Mapping[str, float] = {}  # main metric of methods without training, on the same rows
 
     def interval_over(self, reports: Sequence[Report]) -> tuple[float, float]:

@@ -116,6 +116,7 @@ class BaselineComparison:
         rows, untrained = len(self.report.scores), self.report.untrained
         sign = 1 if self.task.metric.higher_is_better else -1
         limit = f"; {rows} rows prove little" if rows < FEW else ""
+        limit += f"; {self.report.caution}" if self.report.caution else ""
         best = max(untrained, key=lambda name: sign * untrained[name], default=None)
         preferred = self.baselines.get(self.preferred, self.report)
         if best is None or sign * untrained[best] < self._score(preferred):
