@@ -51,7 +51,7 @@ class ServeLimits:
     deadline: float = 30.0
     connections: int = 1024
     batch_items: int = 64
-    batch_tokens: int = 32_768
+    batch_tokens: int = 8_192
     delay: float = 0.0
     sessions: int = 256
     session_age: float = 300.0

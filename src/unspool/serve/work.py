@@ -26,6 +26,7 @@ from unspool.page.answers import ANSWERS, DEFAULTS, answer, encoded
 from unspool.page.subject import Subject, subject_of
 from unspool.serve.precision import reduced, with_precision_option
 from unspool.serve.problems import Problem
+from unspool.serve.products import packed_products
 from unspool.serve.schemas import Strict, json_types, predict_model, task_item_schema
 from unspool.serve.settings import ServeLimits
 from unspool.serve.vectors import input_vectors
@@ -115,6 +116,7 @@ class ServedModel:
     ) -> None:
         self.name, self.folder, self.task, self.model = name, folder, task, model
         self.limits, self.precision, self.device = limits, precision, device
+        self.products = packed_products(task, model, device)
         self.predict_request = predict_model(task, limits)
         self.accepted = json_types(task_item_schema(task))
 
@@ -139,10 +141,12 @@ class ServedModel:
         task, model = self.task, self.model
 
         def together(items: list[Any]) -> list[Any]:
-            return list(task.predict(model, items, options))
+            with self.computing():
+                return list(task.predict(model, items, options))
 
         def each_alone(items: list[Any]) -> list[Any]:
-            return [made for item in items for made in task.predict(model, [item], options)]
+            with self.computing():
+                return [made for item in items for made in task.predict(model, [item], options)]
 
         if is_random(options):
             return Work(id, None, items, each_alone, finish, size)
@@ -156,8 +160,10 @@ class ServedModel:
         chosen = {} if given is None else given.model_dump(exclude_unset=True)
         return with_precision_option(kind(**chosen), self.precision)
 
-    def reduced(self) -> AbstractContextManager[Any]:
-        """Compute in the precision of predictions."""
+    def computing(self) -> AbstractContextManager[Any]:
+        """Compute predictions and vectors in their precision, with packed weights where it pays."""
+        if self.precision == "fp32" and self.products is not None:
+            return self.products
         return reduced(self.precision, self.device)
 
     def raw_items(self, values: Sequence[Any]) -> list[Any]:
@@ -239,7 +245,8 @@ class ServedModel:
             raise Problem(413, f"a request has at most {self.limits.tokens:,} tokens")
 
         def compute(items: list[Any]) -> list[Any]:
-            return list(input_vectors(self.task, self.model, items, self.folder.path))
+            with self.computing():
+                return list(input_vectors(self.task, self.model, items, self.folder.path))
 
         def finish(vectors: list[Any]) -> bytes:
             shown = [numbers_of(vector, request.encoding_format) for vector in vectors]
