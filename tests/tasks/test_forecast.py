@@ -10,6 +10,7 @@ import unspool
 from unspool.config import DataConfig
 from unspool.data.split import HoldOut
 from unspool.errors import ConfigError, DataError
+from unspool.insight.plots import forecast_figure
 from unspool.nn.models.forecaster import Window
 from unspool.tasks import TASKS
 from unspool.tasks.forecast.histories import HeldOut, cut
@@ -553,6 +554,19 @@ def test_a_point_has_no_samples(run) -> None:
         run.predict(array, ForecastOptions(samples=3))
     with pytest.raises(ConfigError, match="samples must lie between 0 and 10,000"):
         ForecastOptions(samples=-1)
+
+
+def test_pictures_of_forecasts_have_dates(loads, tmp_path) -> None:
+    run = unspool.train(loads, horizon=6, out=tmp_path / "run", **SMALL)
+    for example in run.report.examples:
+        assert len(example["dates"]) == len(example["past"]) + 6
+        origin = int(example["name"].split()[-2])
+        assert example["dates"][len(example["past"])] == hours(400)[origin - 1][:16]
+    axes = forecast_figure(run.report.examples, level=0.95).axes[0]
+    shown = [label.get_text() for label in axes.get_xticklabels()]
+    dates, ahead = run.report.examples[0]["dates"], [round(x) for x in axes.get_xticks()]
+    assert shown[1:] == [dates[-6], dates[-1]]
+    assert shown[0] == dates[-6 + ahead[0] - 1]
 
 
 def test_weekly_series_with_flat_stretches(tmp_path) -> None:

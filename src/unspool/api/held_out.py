@@ -25,7 +25,7 @@ FEW = 50  # held-out rows, below which folds choose even without a budget,
 FEWEST_EPOCHS = 10  # where a training of so many
 QUICK = 5_000_000  # reads no more steps of sequences than this
 SOME = 500  # held-out rows, below which folds choose where a training reads
-SHORT = 1_000_000  # no more steps
+SHORT = 2_000_000  # no more steps
 
 
 class Grouped(NamedTuple):

@@ -22,7 +22,8 @@ LEAST = 24  # steps of it, if there are so many
 
 def forecast_figure(forecasts: Sequence[Mapping[str, Any]], *, level: float) -> Figure:
     """A panel for each of some forecasts: "past", "true", "predicted", "low", "high", where None is
-    a gap, and "true" may be empty; "name" is what was forecast."""
+    a gap, and "true" may be empty; "name" is what was forecast, "dates" are those of past and
+    future, where there are some."""
     rows = -(-len(forecasts) // COLUMNS)
     figure = new_figure(5.0 * min(COLUMNS, len(forecasts)), 2.3 * rows + 0.5)
     grid = figure.subplots(rows, min(COLUMNS, len(forecasts)), squeeze=False).ravel()
@@ -44,6 +45,11 @@ def forecast_figure(forecasts: Sequence[Mapping[str, Any]], *, level: float) -> 
         axes.axvline(0.5, color="0.8", linewidth=0.8, zorder=0)
         axes.set_title(label(series["name"]), fontsize=8, loc="left")
         axes.set_xlabel("steps from the last that was known", fontsize=8)
+        if dates := series.get("dates"):
+            ticks = [before[0], 1, ahead[-1]]
+            shown = [dates[-len(forecast) - 1 + int(tick)] for tick in ticks]
+            axes.set_xticks(ticks, shown, fontsize=7)
+            axes.set_xlabel("")
         plain(axes)
     for axes in grid[len(forecasts) :]:
         axes.set_axis_off()

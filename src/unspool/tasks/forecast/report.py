@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unspool.data.read.recording import time_name
 from unspool.data.windows import Stretches, WindowBatch
 from unspool.tasks.forecast import metrics
 from unspool.tasks.forecast.intervals import Intervals
@@ -47,6 +48,7 @@ class WindowScorer:
     level     that the intervals promise
     total     windows that will come
     name      of the window of a row that ends before a step, for a picture
+    dated     whether times are dates, which a picture shows
     """
 
     def __init__(
@@ -58,8 +60,10 @@ class WindowScorer:
         level: float,
         total: int,
         name: Callable[[int, int], str],
+        dated: bool = False,
     ) -> None:
         self.stretches, self.horizon, self.season = stretches, horizon, season
+        self.dated = dated
         self.level, self.total, self.name = level, total, name
         self.figures: dict[str, dict[str, list[np.ndarray]]] = {}
         self.rows: list[np.ndarray] = []
@@ -166,6 +170,7 @@ class WindowScorer:
             )
             self.examples.append(
                 {
+                    "dates": self._dates(batch, int(i)),
                     "name": self.name(int(batch.rows[i]), int(batch.origins[i])),
                     "past": rounded(past),
                     "true": rounded(y[i]),
@@ -174,6 +179,18 @@ class WindowScorer:
                     "high": rounded(forecast.high[i]),
                 }
             )
+
+    def _dates(self, batch: WindowBatch, i: int) -> list[str]:
+        """Dates of the steps of a window, past and ahead; none where there are no dates."""
+        times = self.stretches.known.times
+        if times is None or not self.dated:
+            return []
+        origin = int(batch.origins[i])
+        first, end = origin - int(batch.lengths[i]), origin + self.horizon
+        steps = np.asarray(times[int(self.stretches.series[batch.rows[i]])])[first:end]
+        names = [time_name(time, dated=True) for time in steps.tolist()]
+        midnight = all(name.endswith(" 00:00:00") for name in names)
+        return [name.removesuffix(" 00:00:00" if midnight else ":00") for name in names]
 
     def report(self, *, metric: str, loss: float, stride: int) -> ForecastReport:
         figures = {

@@ -301,6 +301,7 @@ class Forecast(Task):
             level=options.coverage,
             total=batches.total,
             name=lambda row, step: self.called(part, row, step),
+            dated=self.history.dated,
         )
         losses = []
         with torch.inference_mode():
