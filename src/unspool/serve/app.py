@@ -384,7 +384,11 @@ def make_app(models: Models, settings: ServeSettings, log: RequestLog) -> Gate:
     service = Service(models, settings)
     app = FastAPI(title="unspool", version=__version__, openapi_url=None)
     model = "/v1/models/{name}"
-    routes: list[tuple[str, str, Any]] = [
+    routes: list[tuple[str, str, Any]] = [  # the busiest first
+        ("POST", f"{model}/predict", service.predict),
+        ("POST", "/v1/completions", service.completions),
+        ("POST", "/v1/embeddings", service.embeddings),
+        ("POST", "/v2/models/{name}/infer", service.infer),
         ("GET", "/", service.page),
         ("GET", "/docs", service.docs),
         ("GET", "/web/{file:path}", service.asset),
@@ -394,20 +398,16 @@ def make_app(models: Models, settings: ServeSettings, log: RequestLog) -> Gate:
         ("GET", "/metrics", service.metrics),
         ("GET", "/v1/models", service.list_models),
         ("GET", model, service.one_model),
-        ("POST", f"{model}/predict", service.predict),
         ("POST", f"{model}/explain", service.explain),
         ("POST", f"{model}/stream", service.stream),
         ("POST", f"{model}/sessions", service.session),
         ("POST", f"{model}/sessions/{{session}}", service.session),
         ("DELETE", f"{model}/sessions/{{session}}", service.session),
-        ("POST", "/v1/completions", service.completions),
-        ("POST", "/v1/embeddings", service.embeddings),
         ("GET", "/v2", service.v2),
         ("GET", "/v2/health/live", service.healthz),
         ("GET", "/v2/health/ready", service.readyz),
         ("GET", "/v2/models/{name}", service.v2_model),
         ("GET", "/v2/models/{name}/ready", service.v2_ready),
-        ("POST", "/v2/models/{name}/infer", service.infer),
     ]
     for method, path, handler in routes:
         app.router.routes.append(Route(path, handler, methods=[method]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import time
+from time import monotonic, time
 from typing import Any
 
 from pydantic import Field
@@ -16,6 +16,7 @@ from unspool.serve.work import dumped
 from unspool.tasks.generate import Generation
 from unspool.text.growing import GrowingText
 
+INTERVAL = 0.01  # seconds between the events of a text
 Send = Callable[[bytes, bool], None]  # content, whether it is the last
 
 
@@ -64,7 +65,8 @@ class Completing:
         ]
         self.prompt_tokens = sum(len(row.ids) for row in self.rows[:: request.n or 1])
         self.choices: list[dict[str, Any]] = [self.choice(i) for i in range(len(self.rows))]
-        self.left, self.made = len(self.rows), 0
+        self.left = len(self.rows)
+        self.sent = [-INTERVAL] * len(self.rows)
         for index, row in enumerate(self.rows):
             prompt = prompts[index // (request.n or 1)]
             if request.echo:
@@ -122,20 +124,21 @@ class Completing:
         return {"index": index, "text": text, "logprobs": None, "finish_reason": None}
 
     def add(self, index: int, piece: TextPiece) -> None:
-        """Send a piece, or keep it until all texts have ended."""
-        self.made += len(piece.tokens)
+        """Send a piece with those before it, at most every INTERVAL seconds; or keep it until all
+        texts have ended."""
         self.left -= piece.reason is not None
         last = self.left == 0
-        if self.request.stream:
-            choice = self.choice(index, piece.text)
-            self.extend(choice, piece)
-            event = b"data: " + dumped({**self.about, "choices": [choice]}) + b"\n\n"
-            self.send(event + b"data: [DONE]\n\n" * last, last)
-            return
         choice = self.choices[index]
         choice["text"] += piece.text
         self.extend(choice, piece)
-        if last:
+        if self.request.stream:
+            now = monotonic()
+            if piece.reason is None and now - self.sent[index] < INTERVAL:
+                return
+            self.sent[index], self.choices[index] = now, self.choice(index)
+            event = b"data: " + dumped({**self.about, "choices": [choice]}) + b"\n\n"
+            self.send(event + b"data: [DONE]\n\n" * last, last)
+        elif last:
             written = sum(row.written for row in self.rows)
             usage = {
                 "prompt_tokens": self.prompt_tokens,

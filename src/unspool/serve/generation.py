@@ -187,15 +187,14 @@ class Generator:
         plain = [not s.top_k and s.top_p >= 1 and s.temperature > 0 for s in settings]
         heat = torch.tensor([s.temperature or 1.0 for s in settings], dtype=torch.float64)
         p = ((logits - logits.amax(-1, keepdim=True)) / heat[:, None]).softmax(-1)
-        largest = logits.argmax(-1).tolist()
-        ids = []
+        q = torch.ones_like(p)
+        for row, simple, noise in zip(group.rows, plain, q):
+            if simple:
+                noise.exponential_(generator=row.generator)
+        ids: list[int] = (p / q).argmax(-1).tolist()  # as torch.multinomial samples one of a row
         for i, (row, simple) in enumerate(zip(group.rows, plain)):
-            if row.sampling.temperature == 0:
-                ids.append(largest[i])
-            elif simple:
-                ids.append(int(torch.multinomial(p[i], 1, generator=row.generator)))
-            else:
-                ids.append(int(row.sampling.sample(group.logits[i : i + 1], row.generator)))
+            if row.sampling.temperature and not simple:
+                ids[i] = int(row.sampling.sample(group.logits[i : i + 1], row.generator))
         return ids
 
     def explain(self, group: TextGroup, ids: list[int]) -> None:
