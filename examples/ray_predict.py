@@ -1,12 +1,12 @@
 """Predict a table on a Ray cluster.
 
     pip install 'ray[data]'
-    python examples/ray_predict.py RUN IN.parquet OUT [--column text] [--actors 2] [--batch 1024]
+    python examples/ray_predict.py RUN IN.parquet OUT [--column text] [--actors 1] [--batch 1024]
 
-Each actor loads the run once; blocks of the table are spread over the actors. IN is a Parquet or
-CSV file or a folder of them, OUT a folder of Parquet files. On a cluster RUN, IN and OUT are on storage
-that all nodes see, or RUN is a pack (`unspool pack`) that Ray ships with the job
-(`runtime_env={"working_dir": ...}`).
+Each actor loads the run once and takes one CPU; at least one CPU must be left to read and write.
+IN is a Parquet or CSV file or a folder of them, OUT a folder of Parquet files. On a cluster RUN, IN
+and OUT are on storage that all nodes see, or RUN is a pack (`unspool pack`) that Ray ships with the
+job (`runtime_env={"working_dir": ...}`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("data")
     parser.add_argument("out")
     parser.add_argument("--column", default="text")
-    parser.add_argument("--actors", type=int, default=2)
+    parser.add_argument("--actors", type=int, default=1)
     parser.add_argument("--batch", type=int, default=1024)
     options = parser.parse_args()
     read = (

@@ -20,7 +20,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def run_example(name: str, *words: str | Path) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "RAY_DISABLE_IMPORT_WARNING": "1",
-                   "RAY_USAGE_STATS_ENABLED": "0", "SPARK_LOCAL_IP": "127.0.0.1"}  # fmt: skip
+                   "RAY_USAGE_STATS_ENABLED": "0", "SPARK_LOCAL_IP": "127.0.0.1",
+                   "PYSPARK_PYTHON": sys.executable}  # fmt: skip
     ended = subprocess.run(
         [sys.executable, str(EXAMPLES / name), *map(str, words)],
         capture_output=True, text=True, env=environment, timeout=300,

@@ -62,7 +62,8 @@ def train(
             "--from",
             metavar="FOLDER",
             help="Start from the encoder and the vocabulary of another run, such as one of --task"
-            " pretrain, or from a BERT, RoBERTa, DistilBERT, MiniLM or GPT-2 folder; or read with"
+            " pretrain, or from a BERT, RoBERTa, DistilBERT, MiniLM or GPT-2 folder, hf:OWNER/NAME"
+            " of the Hugging Face hub; or read with"
             " the contextual vectors of a run of --task elmo.",
         ),
     ] = None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from unspool.tasks.embedding import EMBEDDING
 from unspool.text.subwords import read_pretrained_tokenizer
 from unspool.text.tokenizers import PretrainedTokenizer, Tokenizer
 from unspool.training.folder import RunFolder
+from unspool.training.hub import fetch, is_hub_name
 
 ENCODER = "encoder."  # what the names of an encoder's tensors begin with, in every task
 CONTEXTUAL = "contextual.elmo."  # what they become where contextual vectors are read
@@ -57,7 +58,7 @@ ARCHITECTURE = (
 class Start:
     """Run to start from (`--from`).
 
-    path       of the folder, whole
+    path       of the folder, whole; of a model of the hub its name with the commit
     model      the name of its model
     fixed      settings that belong to the weights: the new run has them, or none of the weights
     defaults   settings that suit such a start, which the caller may change
@@ -84,7 +85,11 @@ class Start:
 
 
 def open_start(path: str | Path) -> Start:
-    """The model in a folder, as something to start from: of a run, or one that others trained."""
+    """The model in a folder, as something to start from: of a run, or one that others trained,
+    perhaps on the hub."""
+    if is_hub_name(path):
+        model = fetch(path)
+        return replace(start_from_pretrained(model.folder), path=Path(model.name))
     folder = RunFolder.open(path)
     if folder.config_file.exists() and is_pretrained(folder.path):
         return start_from_pretrained(folder.path)
