@@ -10,7 +10,9 @@ from __future__ import annotations
 import io
 import os
 import struct
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
@@ -32,6 +34,7 @@ PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 LEAST_RATE, LARGEST_RATE = 100, 1_000_000  # a header that says less is broken, or of no sound
 ENDLESS = 1 << 62  # bytes
 UNKNOWN_SIZE = 0x7FFF0000  # bytes: what writes to a pipe names as many, or more
+STDERR = 2  # file descriptor
 PIPED = 1 << 16  # bytes that are read at once, of as many as are there
 
 
@@ -342,6 +345,22 @@ def decoder(path: Path, name: str) -> Any:
     return file
 
 
+@contextmanager
+def quiet_decoder() -> Iterator[None]:
+    """Decoders in C write warnings to the standard error of the process."""
+    if sys.__stderr__ is None:  # closed from the start, so that another file may have its number
+        yield
+        return
+    kept = os.dup(STDERR)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), STDERR)
+        yield
+    finally:
+        os.dup2(kept, STDERR)
+        os.close(kept)
+
+
 def sound_file(path: Path, name: str) -> Any:
     try:
         import soundfile
@@ -352,14 +371,16 @@ def sound_file(path: Path, name: str) -> Any:
             remedy="pip install 'unspool[audio]', or save it as WAV",
         ) from None
     try:
-        return soundfile.SoundFile(path)
+        with quiet_decoder():
+            return soundfile.SoundFile(path)
     except (RuntimeError, TypeError) as error:
         raise _undecoded(name, error) from None
 
 
 def read_frames(file: Any, size: int, name: str) -> np.ndarray:
     try:
-        array: np.ndarray = file.read(size, dtype="float32")
+        with quiet_decoder():
+            array: np.ndarray = file.read(size, dtype="float32")
     except RuntimeError as error:
         raise _undecoded(name, error) from None
     return array
@@ -367,6 +388,7 @@ def read_frames(file: Any, size: int, name: str) -> np.ndarray:
 
 def _undecoded(name: str, error: Exception) -> DataError:
     reason = str(error).rpartition(": ")[2].strip().rstrip(".").lower()
+    reason = "damaged" if "does not exist" in reason else reason  # of a file that has been opened
     return DataError(
         f"cannot be decoded ({reason})", where=name, remedy="copy it again, or save it as WAV"
     )
