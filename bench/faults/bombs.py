@@ -107,6 +107,28 @@ def words_in_gz(folder: Path, size: float) -> Bomb:
 
 
 @family
+def long_cells(folder: Path, size: float) -> Bomb:
+    rows = b"".join(b"a b " * round(8e6 * size**2) + b"," + label + b"\n" for label in (b"p", b"n"))
+    return put(folder, "x.csv.gz", gzip.compress(b"text,label\n" + rows * 6))
+
+
+@family
+def texts_in_folders(folder: Path, size: float) -> Bomb:
+    for i in range(6):
+        put(folder, f"x/{'ab'[i % 2]}/{i}.txt.gz", gz(b"a b ", 1000 * size))
+    return folder / "x", []
+
+
+@family
+def texts_of_a_table(folder: Path, size: float) -> Bomb:
+    for i in range(6):
+        put(folder, f"x/texts/t{i}.txt.gz", gz(b"a b ", 1000 * size))
+    rows = "".join(f"t{i},{'ab'[i % 2]}\n" for i in range(6))
+    put(folder, "x/metadata.csv", f"id,label\n{rows}".encode())
+    return folder / "x", []
+
+
+@family
 def rows_in_gz(folder: Path, size: float) -> Bomb:
     return put(folder, "x.csv.gz", gz(b"good,pos\nbad,neg\n", 600 * size, b"text,label\n"))
 

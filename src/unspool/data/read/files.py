@@ -47,7 +47,7 @@ TEXTS = (".txt", ".txt.gz")  # endings of files that are a text each
 BLOCK = 1 << 20  # bytes read at once
 HEAD_BLOCKS = 4
 LOOKED_AT = 10_000  # files of a folder in which nothing can be read
-LINE_RATIO = 8  # bytes in memory for each character of a line
+LINE_RATIO = 32  # bytes in memory for each character of a line or a text, which may be a token
 SPOOLED = 16  # times the memory that a file may take, of what comes through a pipe
 PIECE = 1 << 14  # characters of a stream handed on at once
 
@@ -119,11 +119,18 @@ class TextFile:
 
     def whole(self) -> str:
         """The whole text, for formats whose values must be parsed at once."""
-        allowed, blocks = self.allowance(), []
-        for block in self.blocks():
-            allowed.hold(json_size(block), "as JSON")
-            blocks.append(block)
-        return "".join(blocks)
+        return "".join(self._held(self.blocks(), json_size, "as JSON"))
+
+    def document(self, report: Report = None) -> str:
+        """The whole text as one value, without white space around it."""
+        blocks = self._held(self.blocks(report), lambda block: LINE_RATIO * len(block), "one text")
+        return "".join(blocks).strip()
+
+    def _held(self, blocks: Iterator[str], size: Callable[[str], int], what: str) -> Iterator[str]:
+        allowed = self.allowance()
+        for block in blocks:
+            allowed.hold(size(block), what)
+            yield block
 
     def head(self, count: int) -> list[str]:
         """The first lines that are not blank, without their "\\n", from the first megabytes."""

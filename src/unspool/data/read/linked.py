@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unspool.config import DataConfig
 from unspool.data.read.columns import names_texts
 from unspool.data.read.files import TEXTS, Report, TextFile, names_in, stem, visible_below
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row, sampled
 from unspool.data.read.usable import bad_files_remark, with_usable_files
 from unspool.errors import DataError, Option
 
@@ -62,8 +62,8 @@ class LinkedRows(Reader):
         taken = {column.name for column in inner.columns}
         name = TEXT if TEXT not in taken else f"{link.column.name}.{TEXT}"
         known = [value for value in link.column.sample if str(value) in self.texts]
-        sample = [self._text(value) for value in known]
-        self.columns = [*inner.columns, Column(name, len(inner.columns), sample)]
+        (column,) = sampled([name], ([self._text(value)] for value in known))
+        self.columns = [*inner.columns, column._replace(number=len(inner.columns))]
         linked = f"texts of {len(self.texts):,} files by {link.column.name!r}"
         bad = bad_files_remark(len(self.bad_files)) if self.bad_files else ""
         self.remark = ", ".join(filter(None, (inner.reader.remark, linked, bad)))
@@ -72,7 +72,7 @@ class LinkedRows(Reader):
         return (row.values[0] for row in self.inner.rows([self.link.column.number]))
 
     def _text(self, name: Any) -> str:
-        return "".join(self.texts[str(name)].blocks()).strip()
+        return self.texts[str(name)].document()
 
     @property
     def options(self) -> dict[str, Any]:

@@ -238,7 +238,7 @@ class Folders(Folder):
         )
 
     def records(self, file: TextFile, report: Report = None) -> Iterator[Record]:
-        yield 1, ("".join(file.blocks(report)).strip(), self.label(file))
+        yield 1, (file.document(report), self.label(file))
 
 
 class Parallel(Reader):

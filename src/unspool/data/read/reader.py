@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SAMPLE = 1000  # rows looked at
+SAMPLED = 1 << 25  # characters after which no more rows are looked at
 
 
 class Shape(StrEnum):
@@ -156,8 +157,13 @@ Record = tuple[int, Sequence[Any]]  # a line, and the values of all columns
 
 
 def sampled(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[Column]:
-    """Columns of these names, by the values of the first rows."""
-    first = list(islice(rows, SAMPLE))
+    """Columns of these names, by the values of the first rows: fewer where their texts are long."""
+    first, size = list[Sequence[Any]](), 0
+    for row in islice(rows, SAMPLE):
+        first.append(row)
+        size += sum(len(value) for value in row if isinstance(value, str))
+        if size > SAMPLED:
+            break
     return [Column(name, i, [row[i] for row in first]) for i, name in enumerate(names)]
 
 
