@@ -4,7 +4,8 @@
     hf:prajjwal1/bert-tiny@6f75de8b...  a commit, which is read offline once it is there
 
 Nothing is fetched unless a name begins with `hf:`: settings, tokenizers and safetensors, and no
-file that may hold code. The commit is recorded in the run, whose folder needs neither hub nor cache.
+file that may hold code. The commit is recorded in the run, whose folder needs neither the hub nor
+its cache.
 """
 
 from __future__ import annotations

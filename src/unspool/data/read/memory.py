@@ -314,6 +314,8 @@ def _name_of(rows: Sequence[Any], lists: str, others: str) -> str:
     for kind, name in ((Picture, "image"), (Clip, "video")):
         if rows and all(isinstance(row, kind) for row in rows):
             return name
+    if rows and all(isinstance(row, int | float) for row in rows[:SAMPLE]):
+        return "value"
     return lists if rows and isinstance(rows[0], list | tuple) else others
 
 
