@@ -32,7 +32,7 @@ from typing import Any
 HERE = Path(__file__).parent
 WORDS, LENGTH, TEXTS = 5_000, 200, 400
 TICK = os.sysconf("SC_CLK_TCK")
-PORT = 8765
+PORT = int(os.environ.get("PORT", 8765))  # and the next one, for the administrator
 
 
 # Models and requests
@@ -339,7 +339,7 @@ def soak(options: argparse.Namespace, bodies: Path) -> None:
         number = 0
         while running.poll() is None:
             completion(number := number + 1)
-            if number % 40 == 1:
+            if number % 100 == 1:
                 print({k: round(v) for k, v in usage(pid).items()}, flush=True)
             time.sleep(0.5)
         print(running.stdout.read().strip() if running.stdout else "")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import socket
 
 import numpy as np
 import pytest
@@ -166,3 +167,26 @@ def test_sound_over_a_websocket(server) -> None:
         assert answer["steps"] > 10
     chunks = [as_chunk("listener", piece) for piece in random_pieces(samples, 3)]
     assert server.ask("/v1/models/listener/sessions", {"push": chunks[0]}).status == 200
+
+
+def test_lines_are_answered_while_the_request_goes_on(server) -> None:
+    """A line is answered before the next one is sent."""
+    head = (
+        f"POST /v1/models/writer/stream HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+        "Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(head.encode())
+        reader = connection.makefile("rb")
+        for number, piece in enumerate(("the", " film", " was")):
+            line = json.dumps({"push": piece}).encode() + b"\n"
+            connection.sendall(b"%x\r\n%s\r\n" % (len(line), line))
+            if number == 0:
+                while reader.readline().strip():
+                    pass  # the headers
+            size = int(reader.readline(), 16)
+            answer = json.loads(reader.read(size))
+            reader.readline()
+            assert answer["steps"] >= 3 * (number + 1)
+        connection.sendall(b"0\r\n\r\n")
+        reader.close()

@@ -63,20 +63,20 @@ def run_engine(connection: Connection, settings: EngineSettings) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, daemon=True).start()
-    own = socket.socket(fileno=os.dup(connection.fileno()))
+    channel = socket.socket(fileno=os.dup(connection.fileno()))
     connection.close()
-    own.setblocking(True)
+    channel.setblocking(True)
     try:
         from unspool.serve.loading import load_served
 
-        engine = Engine(own, settings, load_served(settings))
+        engine = Engine(channel, settings, load_served(settings))
     except UserError as error:
-        own.sendall(reply_frame(frames.STARTED, 422, str(error).encode()))
+        channel.sendall(reply_frame(frames.STARTED, 422, str(error).encode()))
         return
     except Exception as error:
         traceback.print_exc()
         line = f"{settings.folder}: unspool failed: {type(error).__name__}: {error}"
-        own.sendall(reply_frame(frames.STARTED, 500, line.encode()))
+        channel.sendall(reply_frame(frames.STARTED, 500, line.encode()))
         return
     engine.run()
     sys.stderr.flush()
@@ -93,8 +93,8 @@ def end_with_parent() -> None:
 class Engine:
     """A model that answers what arrives on a socket."""
 
-    def __init__(self, own: socket.socket, settings: EngineSettings, loaded: Loaded) -> None:
-        self.socket, self.settings, self.limits = own, settings, settings.limits
+    def __init__(self, channel: socket.socket, settings: EngineSettings, loaded: Loaded) -> None:
+        self.socket, self.settings, self.limits = channel, settings, settings.limits
         self.loaded, self.served = loaded, loaded.served
         self.generator, self.sessions = loaded.generator, loaded.sessions
         self.reader = RequestReader()
@@ -102,7 +102,7 @@ class Engine:
         self.ready: deque[Any] = deque()  # work that did not fit into the batch before
         self.writing: dict[int, Any] = {}  # completions by the id of their request
         self.batches = self.items = 0
-        self.told = (0, 0, 0)
+        self.reported = (0, 0, 0)
         self.swept = monotonic()
         self.send(frames.STARTED, 200, self.loaded.description())
 
@@ -112,7 +112,7 @@ class Engine:
             self.compute(self.next_batch())
             if self.generator is not None and len(self.generator):
                 self.grow()
-            self.tell()
+            self.report()
 
     # Frames
 
@@ -165,7 +165,7 @@ class Engine:
         except OSError:
             os._exit(0)  # nobody is there to hear of it
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Send the figures of this process, if there are new ones."""
         now = monotonic()
         if now - self.swept < SWEEP:
@@ -174,8 +174,8 @@ class Engine:
         self.sessions.expire()
         made = 0 if self.generator is None else self.generator.made
         figures = (self.batches, self.items, made)
-        if figures != self.told:
-            self.told = figures
+        if figures != self.reported:
+            self.reported = figures
             content = "{} {} {} {}".format(*figures, len(self.sessions.open))
             self.send(frames.BATCHES, 200, content.encode())
 
@@ -285,9 +285,9 @@ class Engine:
             return
         first = 0
         for work in batch:
-            own, first = answers[first : first + len(work.items)], first + len(work.items)
+            share, first = answers[first : first + len(work.items)], first + len(work.items)
             try:
-                content = work.finish(own)
+                content = work.finish(share)
             except Exception as error:
                 self.fail(work.id, error)
             else:

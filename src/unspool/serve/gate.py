@@ -129,9 +129,9 @@ class Gate:
             return
         headers = dict(scope["headers"])
         state = scope.setdefault("state", {})
-        given = headers.get(b"x-request-id", b"")
-        known = ID.fullmatch(given) is not None
-        id = given.decode() if known else f"{self.prefix}-{next(self.numbers)}"
+        sent_id = headers.get(b"x-request-id", b"")
+        known = ID.fullmatch(sent_id) is not None
+        id = sent_id.decode() if known else f"{self.prefix}-{next(self.numbers)}"
         state["id"], state["operation"] = id, "other"
         began, status, size = perf_counter(), 0, 0
 
@@ -139,10 +139,10 @@ class Gate:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
-                own = {name for name, _ in message["headers"]}
+                names = {name for name, _ in message["headers"]}
                 message["headers"] = [
                     *message["headers"],
-                    *(each for each in SECURITY if each[0] not in own),
+                    *(each for each in SECURITY if each[0] not in names),
                     (b"x-request-id", id.encode()),
                 ]
             elif message["type"] == "http.response.body":
@@ -173,8 +173,8 @@ class Gate:
         if self.token is not None:
             if is_public(scope["path"]):
                 return
-            scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-            if scheme.lower() != b"bearer" or not hmac.compare_digest(given, self.token):
+            scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+            if scheme.lower() != b"bearer" or not hmac.compare_digest(token, self.token):
                 raise Problem(401, "give the token of this server: Authorization: Bearer TOKEN")
             return
         if not self.hosts:

@@ -82,10 +82,10 @@ class ModelProcess(asyncio.Protocol):
         )
         await self.loop.run_in_executor(None, self.process.start)
         theirs.close()
-        own = socket.socket(fileno=os.dup(ours.fileno()))
+        channel = socket.socket(fileno=os.dup(ours.fileno()))
         ours.close()
-        own.setblocking(False)
-        await self.loop.connect_accepted_socket(lambda: self, own)
+        channel.setblocking(False)
+        await self.loop.connect_accepted_socket(lambda: self, channel)
         try:
             return await asyncio.wait_for(self.started, LOADING)
         except TimeoutError:

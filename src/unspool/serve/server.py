@@ -71,23 +71,23 @@ def listening(host: str, port: int) -> socket.socket:
         raise ConfigError(
             "a port is a number from 0 to 65535", got=port, remedy=("leave out ", Option("port"))
         )
-    own = None
+    listener = None
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
-        own = socket.socket(family, kind, protocol)
-        own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        own.bind(address)
-        own.listen(2048)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = addresses[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(2048)
     except OSError as error:
-        if own is not None:
-            own.close()
+        if listener is not None:
+            listener.close()
         taken = error.errno == errno.EADDRINUSE
         raise ConfigError(
             f"port {port} is in use" if taken else f"{host} port {port}: {error.strerror}",
             remedy=("choose another one with ", Option("port"), ", or leave it out"),
         ) from None
-    return own
+    return listener
 
 
 def listening_unix(path: str) -> socket.socket:
@@ -100,20 +100,20 @@ def listening_unix(path: str) -> socket.socket:
             raise ConfigError("another server listens here", where=path, remedy="name another")
         with suppress(FileNotFoundError):
             os.unlink(path)
-        own = socket.socket(socket.AF_UNIX)
+        listener = socket.socket(socket.AF_UNIX)
         before = os.umask(0o177)
         try:
-            own.bind(path)
+            listener.bind(path)
         finally:
             os.umask(before)
-        own.listen(2048)
+        listener.listen(2048)
     except OSError as error:
         raise ConfigError(f"cannot listen ({error.strerror})", where=path) from None
-    return own
+    return listener
 
 
 def free_descriptors(connections: Connections) -> None:
-    """Where there are no descriptors left, the connection that has waited longest gives its own."""
+    """Where no descriptors are left, end the connection that has waited longest."""
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -187,9 +187,9 @@ class Serving:
         loop.add_signal_handler(signal.SIGHUP, lambda: self.start_task(self.reload()))
         for work in (self.connections.watch(), self.models.watch(), self.flush()):
             self.start_task(work)
-        self.tell()
+        self.announce()
         try:
-            await asyncio.gather(*(server.serve(sockets=[own]) for server, own in runs))
+            await asyncio.gather(*(server.serve(sockets=[listener]) for server, listener in runs))
         finally:
             for task in self.tasks:
                 task.cancel()
@@ -204,7 +204,7 @@ class Serving:
             with suppress(OSError):
                 os.unlink(self.settings.uds)
 
-    def tell(self) -> None:
+    def announce(self) -> None:
         """Note what is served, and where."""
         each = self.settings.threads_each()
         for model in self.models.values():

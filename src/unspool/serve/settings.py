@@ -200,13 +200,13 @@ def read_token(file: Path | None) -> str | None:
 def parse_limits(pairs: list[str]) -> ServeLimits:
     """ServeLimits as NAME=N."""
     names = {each.name: each for each in fields(ServeLimits)}
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for pair in pairs:
         name, _, text = pair.partition("=")
         choose("limit", name, names)
         kind = float if names[name].type == "float" else int
         try:
-            given[name] = kind(text)
+            values[name] = kind(text)
         except ValueError:
             raise ConfigError(f"the limit {name} is a number", got=text or pair) from None
-    return ServeLimits(**given)
+    return ServeLimits(**values)

@@ -91,16 +91,16 @@ class Sessions:
         }
         return dumped(content)
 
-    def begin(self, given: dict[str, Any] | None) -> OpenSession:
+    def begin(self, requested: dict[str, Any] | None) -> OpenSession:
         if len(self.open) >= self.limits.sessions:
             raise Problem(429, f"{self.limits.sessions:,} streams are open already", retry=5)
         task = self.served.task
         options = None
         kind = options_model(task.options, self.limits)
-        if given and kind is None:
+        if requested and kind is None:
             raise Problem(422, f"a {task.name} model takes no options")
-        if given and kind is not None:
-            options = self.served.options(validated(kind, given))
+        if requested and kind is not None:
+            options = self.served.options(validated(kind, requested))
         if isinstance(task, OpensStream):
             stream: Stream = open_stream(task, self.served.model, options)
         else:

@@ -152,12 +152,12 @@ class ServedModel:
             return Work(id, None, items, each_alone, finish, size)
         return Work(id, ("predict", options), items, together, finish, size)
 
-    def options(self, given: Any) -> Any:
+    def options(self, requested: Any) -> Any:
         """Options of the task; the defaults where none are given."""
         kind = self.task.options
         if kind is None:
             return None
-        chosen = {} if given is None else given.model_dump(exclude_unset=True)
+        chosen = {} if requested is None else requested.model_dump(exclude_unset=True)
         return with_precision_option(kind(**chosen), self.precision)
 
     def computing(self) -> AbstractContextManager[Any]:
@@ -265,12 +265,12 @@ class ServedModel:
         if len(request.inputs) != 1:
             raise Problem(422, f"the model reads one tensor; got {len(request.inputs)}")
         values = inputs_of(request.inputs[0], self.task.reads_tokens)
-        given = {
+        parameters = {
             name: value
             for name, value in (request.parameters or {}).items()
             if not name.startswith("binary_data")
         }
-        checked: Any = validated(self.predict_request, {"items": values, **wrapped(given)})
+        checked: Any = validated(self.predict_request, {"items": values, **wrapped(parameters)})
         options = self.options(getattr(checked, "options", None))
         wanted = [str(output.get("name")) for output in request.outputs or ()]
 
