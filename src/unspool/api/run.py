@@ -309,16 +309,28 @@ class Run:
                 remedy="leave them out",
             )
 
-    def export(self, out: str | Path | None = None, *, to: str = "onnx") -> Exported:
-        """Write the model as files that other programs run: `to="onnx"`, a folder with a verified
-        graph and a program of numpy and onnxruntime that predicts with it. `out`: a new folder, by
-        default next to the run."""
+    def export(
+        self, out: str | Path | None = None, *, to: str = "onnx", int8: Any = None
+    ) -> Exported:
+        """Write the model as files that other programs run.
+
+        out    a new folder, by default next to the run
+        to     "onnx": a verified graph and a program of numpy and onnxruntime that predicts with it
+        int8   data with their labels: weights become 8-bit integers, and what that costs is
+               measured on these
+        """
+        from unspool.export.int8 import quantise, refuse_int8
         from unspool.export.onnx import export_onnx
 
         choose("format", to, ["onnx"])
         home, name = self.folder.pack or self.path, self.folder.name
         folder = home.with_name(f"{name}-{to}") if out is None else Path(out)
-        return export_onnx(self.task, self.model, folder, source=name)
+        plan = None
+        if int8 is not None:
+            refuse_int8(self.task)
+            plan = open_plan(source_of(int8), self.config.data, self.task.name)
+        exported = export_onnx(self.task, self.model, folder, source=name)
+        return exported if plan is None else exported._replace(int8=quantise(folder, plan))
 
     def pack(self, out: str | Path) -> Packed:
         """Write the run as one file, `NAME.unspool`, that `load`, `predict` and `serve` read."""

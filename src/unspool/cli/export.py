@@ -22,6 +22,14 @@ def export(
     out: Annotated[
         Path | None, Option(metavar="DIR", help="The new folder; by default RUN-onnx.")
     ] = None,
+    int8: Annotated[
+        str | None,
+        Option(
+            "--int8",
+            metavar="FILE",
+            help="Weights as 8-bit integers; what that costs is measured on this file with labels.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a model as files that other programs run.
@@ -34,5 +42,6 @@ def export(
     \b
       unspool export runs/reviews-bilstm --to onnx
       python runs/reviews-bilstm-onnx/predict.py "a fine film"
+      unspool export runs/reviews-bilstm --int8 test.csv --out small
     """
-    show.result(show.loaded(run).export(out, to=to.value), as_json=as_json)
+    show.result(show.loaded(run).export(out, to=to.value, int8=int8), as_json=as_json)

@@ -27,6 +27,7 @@ from unspool.data.fields.field import Portable
 from unspool.errors import ConfigError, Option
 from unspool.export.emit import Axes, Emitted, Named, emit, leaves, rebuilt
 from unspool.export.graph import OPSET
+from unspool.export.int8 import Quantised
 from unspool.io.files import write_atomic
 from unspool.tasks.abilities import Exports, ExportsSteps
 
@@ -54,17 +55,20 @@ class Exported(NamedTuple):
     parameters: int
     error: float
     checks: int
+    int8: Quantised | None = None
 
     def lines(self) -> list[str]:
         return [
             f"{self.folder}: {', '.join(self.files)}, {self.size / 1e6:.1f} MB, opset {OPSET}",
             f"verified in onnxruntime on {self.checks} batches of other sizes: outputs differ by"
             f" {self.error:.1e} at most",
+            *([] if self.int8 is None else [self.int8.line()]),
             f"next: python {self.folder / 'predict.py'} --help",
         ]
 
     def to_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "folder": str(self.folder), "opset": OPSET}
+        int8 = None if self.int8 is None else self.int8._asdict()
+        return {**self._asdict(), "folder": str(self.folder), "opset": OPSET, "int8": int8}
 
 
 def export_onnx(task: Any, model: nn.Module, folder: Path, *, source: str) -> Exported:
