@@ -81,16 +81,20 @@ class AnswerFormat:
         """Write answers, the first of which has a number, after the cells of their rows."""
         table = table_writer(self.ending, file, self.delimiter)
         count, plural, warnings = 0, "predictions", Counter[str]()
+        kept: list[int] | None = None
         for count, answer in enumerate(answers, start=1):
             number, plural = first + count - 1, answer.plural
             row = None if rows is None else rows.popleft()
-            if answer.note is not None:
-                warnings[answer.note] += 1
+            if (note := answer.note) is not None:
+                warnings[note] += 1
             if self.ending == ".jsonl":
                 shown = json.dumps(self.as_object(answer, row), ensure_ascii=False, default=str)
                 file.write(f"{shown}\n")
             elif self.ending in ENDINGS:
-                table.writerows(self.as_rows(answer, number, row))
+                if count == 1:
+                    names, kept = self.header(answer)
+                    table.writerows([names] if first == 1 else [])
+                table.writerows(self.as_rows(answer, number, row, kept))
             else:
                 to_lines = answer.formats.get(self.ending)
                 lines = answer.lines(number) if to_lines is None else to_lines(answer)
@@ -105,18 +109,26 @@ class AnswerFormat:
         new = {name: value for name, value in fields.items() if value not in cells.values()}
         return {**cells, **{self._unique(name): value for name, value in new.items()}}
 
-    def as_rows(self, answer: Answer, number: int, row: Cells | None) -> list[list[Any]]:
-        """The rows of an answer, before those of the first one their header. What was given stands
-        before each, and alone where there is no answer, as in a text without spans."""
-        plain, rows = answer.header(), answer.rows(number)
-        header = [self.names.get(name, name) for name in plain]
-        if row is None or self.columns is None:
-            return [header, *rows] if number == 1 else rows
+    def header(self, answer: Answer) -> tuple[list[str], list[int] | None]:
+        """The names of the columns, and which columns of answers follow those of the table: all
+        but the one that repeats the item; None: all, there is no table."""
+        plain = answer.header()
+        names = [self.names.get(name, name) for name in plain]
+        if self.columns is None:
+            return names, None
         kept = [i for i, name in enumerate(plain) if name != answer.repeats]
+        return [*self.columns, *(self._unique(names[i]) for i in kept)], kept
+
+    def as_rows(
+        self, answer: Answer, number: int, row: Cells | None, kept: list[int] | None
+    ) -> list[list[Any]]:
+        """The rows of an answer, after what was given, which stands alone where there is no
+        answer, as in a text without spans."""
+        rows = answer.rows(number)
+        if row is None or kept is None:
+            return rows
         cells = ["" if value is None else value for value in row]
-        table = [[*cells, *(new[i] for i in kept)] for new in rows] or [[*cells, *[""] * len(kept)]]
-        names = [*self.columns, *(self._unique(header[i]) for i in kept)]
-        return [names, *table] if number == 1 else table
+        return [[*cells, *[new[i] for i in kept]] for new in rows] or [[*cells, *[""] * len(kept)]]
 
     def _unique(self, name: str) -> str:
         """Name of a column of the answers that differs from those of the table."""
