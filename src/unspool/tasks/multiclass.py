@@ -211,4 +211,4 @@ class OneLabel(Decision):
 
     def answered(self, item: Any, p: np.ndarray) -> Prediction:
         labels = self.field.typed
-        return Prediction(item, labels[int(p.argmax())], dict(zip(labels, map(float, p))))
+        return Prediction(item, labels[int(p.argmax())], dict(zip(labels, p.tolist())))
