@@ -7,7 +7,7 @@ numbers, abuse of the page's server.
     python bench/faults --only inputs --case 1234 --seed 7 one case again, with what it printed
 
 A failure is an exit code that is not documented, a traceback or a warning, an error of more than
-one line, more than 10 s (of computing, or of waiting), more than 2 GB of memory, another answer
+one line, more than 10 s (of computing, or of waiting), more than 1.5 GB of memory, another answer
 without a word, a run that is lost or mixed. Each is printed with the command that repeats it; the
 exit code is 1 where there was one. Everything is written under a temporary folder.
 """
