@@ -25,7 +25,7 @@ from unspool.errors import DataError
 
 SEGMENT = re.compile(r'(\S+)\s+(\S+).*?(?:"([^"]*)"\s*)?$')
 BEGIN = (".START_BOX", ".SEGMENT")
-STROKE_BYTES = 200  # in memory, of a stroke without points
+STROKE_BYTES = 1000  # in memory, of a stroke without points that is read and learnt
 WHOLE = re.compile(r"[0-9]{1,18}")
 
 
