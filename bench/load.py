@@ -45,15 +45,16 @@ class Client(asyncio.Protocol):
             if len(self.buffer) < end + 4 + size:
                 return
             self.buffer = self.buffer[end + 4 + size :]
-            self.answered(int(head[9:12]))
+            self.answered(int(head[9:12]), closing=b"connection: close" in head)
 
-    def answered(self, status: int) -> None:
+    def answered(self, status: int, *, closing: bool) -> None:
         if self.sent is None:
             self.load.twice += 1
             return
         self.load.times[status].append(perf_counter() - self.sent)
         self.sent = None
-        self.load.free(self)
+        if not closing:
+            self.load.free(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.load.lost += self.sent is not None

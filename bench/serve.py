@@ -286,9 +286,8 @@ def reload(options: argparse.Namespace, bodies: Path) -> None:
     copytree(good, folder)
     with server([*unspool(folder), "--admin-port", str(PORT + 1)], PORT, "/readyz") as pid:
         seconds = options.seconds
-        running = load(
-            "/v1/models/changing/predict", bodies, "--connections", 32, "--seconds", seconds
-        )
+        path = "/v1/models/changing/predict"
+        running = load(path, bodies, "--connections", 64, "--seconds", seconds, "--rate", 50)
         done = refused = 0
         end = time.monotonic() + seconds - 5
         while done + refused < 50 and time.monotonic() < end:
@@ -307,6 +306,7 @@ def reload(options: argparse.Namespace, bodies: Path) -> None:
             if failed is not broken:
                 sys.exit(f"a broken folder: {broken}, refused: {failed}")
         out, _ = running.communicate()
+        time.sleep(6)  # in which the last old process ends
         print(f"{done} reloads, {refused} refused; {len(processes(pid))} processes at the end")
         print(out.strip())
 
@@ -314,7 +314,8 @@ def reload(options: argparse.Namespace, bodies: Path) -> None:
 def stop(options: argparse.Namespace, bodies: Path) -> None:
     for number in range(20):
         with server(unspool(options.runs / "bilstm"), PORT, "/readyz") as pid:
-            running = load("/v1/models/bilstm/predict", bodies, "--connections", 32, "--seconds", 4)
+            path = "/v1/models/bilstm/predict"
+            running = load(path, bodies, "--connections", 32, "--seconds", 3)
             time.sleep(1.5)
             os.kill(pid, signal.SIGTERM)
             out, _ = running.communicate()
