@@ -261,7 +261,7 @@ def overload(options: argparse.Namespace, bodies: Path) -> None:
             path,
             bodies,
             "--connections",
-            1000,
+            options.most,
             "--rate",
             5 * capacity,
             "--seconds",
@@ -356,6 +356,7 @@ def main() -> None:
     parser.add_argument("--peers", help="an interpreter that has litserve")
     parser.add_argument("--only", help="speed: servers whose name begins with this")
     parser.add_argument("--connections", type=int, nargs="*", default=[1, 16, 64, 256])
+    parser.add_argument("--most", type=int, default=1000, help="overload: open connections")
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--minutes", type=float, default=20)
     options = parser.parse_args()

@@ -35,6 +35,7 @@ JSON = "application/json"
 PAGE = Assets(Path(__file__).parent / "web")
 LOOK = Assets(Path(unspool.page.__file__).parent / "web")
 SHARED = ("dom.js", "style.css")  # files of the page of look that this one uses, too
+MODELS = "/v1/models/"
 MESSAGE = 4_000_000  # bytes of a message of a WebSocket
 
 
@@ -129,6 +130,13 @@ class Service:
         return Content(reply.content)
 
     # Predictions
+
+    def admit(self, scope: Any) -> None:
+        """Refuse a prediction of a model that is full before its request is routed and read."""
+        path = scope["path"]
+        if path.endswith("/predict") and (model := self.models.get(path[len(MODELS) : -8])):
+            scope["state"]["operation"] = "predict"
+            model.refuse_if_full()
 
     async def predict(self, request: Request) -> Response:
         request.scope["state"]["operation"] = "predict"
@@ -383,7 +391,7 @@ def make_app(models: Models, settings: ServeSettings, log: RequestLog) -> Gate:
     """The whole application behind its gate."""
     service = Service(models, settings)
     app = FastAPI(title="unspool", version=__version__, openapi_url=None)
-    model = "/v1/models/{name}"
+    model = f"{MODELS}{{name}}"
     routes: list[tuple[str, str, Any]] = [  # the busiest first
         ("POST", f"{model}/predict", service.predict),
         ("POST", "/v1/completions", service.completions),
@@ -422,7 +430,14 @@ def make_app(models: Models, settings: ServeSettings, log: RequestLog) -> Gate:
     hosts = () if settings.token is not None or settings.uds or not settings.loopback else (
         "127.0.0.1", "localhost", "::1",
     )  # fmt: skip
-    return Gate(app, token=settings.token, hosts=hosts, figures=service.figures, log=log)
+    return Gate(
+        app,
+        token=settings.token,
+        hosts=hosts,
+        figures=service.figures,
+        log=log,
+        admit=service.admit,
+    )
 
 
 async def as_reply(request: Any, error: Any) -> Any:

@@ -107,6 +107,7 @@ class Gate:
     token   bearer token; None: anybody who can connect
     hosts   names in Host of requests without a token; empty: any. A site whose name was made to
             mean 127.0.0.1 has its own name there
+    admit   raises a Problem where a request is refused whatever it has
     """
 
     def __init__(
@@ -117,8 +118,9 @@ class Gate:
         hosts: Iterable[str],
         figures: Figures,
         log: RequestLog,
+        admit: Callable[[Any], None] = lambda scope: None,
     ) -> None:
-        self.app, self.figures, self.log = app, figures, log
+        self.app, self.figures, self.log, self.admit = app, figures, log, admit
         self.token = None if token is None else token.encode()
         self.hosts = frozenset(hosts)
         self.prefix, self.numbers = secrets.token_hex(4), count(1)
@@ -152,6 +154,7 @@ class Gate:
         try:
             try:
                 self.check(scope, headers)
+                self.admit(scope)
                 await self.app(scope, receive, sending)
             except Problem as problem:
                 await refuse(scope, sending, problem)

@@ -308,12 +308,17 @@ class ModelHandle:
         processes = [process for process in self.processes if not process.ended]
         if not processes:
             raise Problem(503, f"the model {self.name} is not ready: {self.problem}", retry=5)
-        if self.waiting >= self.limits.queue * len(processes):
-            raise Problem(429, f"{self.waiting:,} requests wait for the model already", retry=1)
+        self.refuse_if_full()
         process = processes[0] if len(processes) == 1 else min(processes, key=lambda p: len(p.jobs))
         if "-" in argument:
             process = self.process_of(argument)
         return process.submit(operation, argument, body, on_part)
+
+    def refuse_if_full(self) -> None:
+        """Raise a Problem where as many requests wait as may."""
+        room = self.limits.queue * sum(not process.ended for process in self.processes)
+        if room and self.waiting >= room:
+            raise Problem(429, f"{self.waiting:,} requests wait for the model already", retry=1)
 
     def process_of(self, session: str) -> ModelProcess:
         """The process that has a stream."""
