@@ -282,9 +282,12 @@ def test_a_stopped_search_goes_on(data, tmp_path, monkeypatch) -> None:
     names = [[own["model"] for own in one["models"]][:4] for one in tried]
     assert names[0] == names[1]
     assert len(calls) == len(set(calls)) + 1  # only the one that was stopped began again
-    again = unspool.train(resume=True, out=tmp_path / "stopped", note=notes.append, quiet=True)
-    assert notes[-1] == "the search is finished"
-    assert again.predict("a good film")[0].label == run.predict("a good film")[0].label
+    for model in (None, "auto"):
+        again = unspool.train(
+            model=model, resume=True, out=tmp_path / "stopped", note=notes.append, quiet=True
+        )
+        assert notes[-1] == "the search is finished"
+        assert again.predict("a good film")[0].label == run.predict("a good film")[0].label
 
 
 @pytest.fixture

@@ -185,3 +185,10 @@ def test_a_damaged_line_of_the_log(classifier) -> None:
     finally:
         log.write_bytes(whole)
     assert all(json.dumps(record) for record in classifier.metrics())
+
+
+def test_texts_are_no_series(reviews, tmp_path) -> None:
+    message = r"reviews\.csv: holds no series: it was read as text and label. Leave out input="
+    with pytest.raises(DataError, match=message):
+        unspool.train(reviews, input="series", out=tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run").exists()

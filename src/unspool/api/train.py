@@ -139,6 +139,8 @@ def _resumed(
     if out is None:
         raise ConfigError("resume needs the run folder", remedy=("give it as ", Option(out="RUN")))
     folder = RunFolder(Path(out))
+    if model == AUTO and (folder.path / RESULT).exists():
+        model = None  # a search that has ended, and has the settings of what it kept
     refuse_changes(folder, task, model, settings, config)
     if start is not None:
         raise ConfigError(

@@ -25,7 +25,7 @@ from unspool.data.split import (
     stream_cuts,
 )
 from unspool.data.store.columns import Progress, Stored, store_columns
-from unspool.errors import DataError, Option
+from unspool.errors import DataError, Option, Setting
 
 NOTED = 200_000  # rows, beyond which groups are not looked for
 
@@ -75,8 +75,15 @@ def load_corpus(
     fit        fits the fields
     """
     check_shares(hold_out)
+    plan = plans["train"]
     for name, each in fields.items():
-        each.look(plans["train"].columns[name])
+        if name not in plan.columns:
+            raise DataError(
+                f"holds no {name}: it was read as {' and '.join(plan.columns)}",
+                where=plan.table.name,
+                remedy=("leave out ", Setting("input"), ", or name another file"),
+            )
+        each.look(plan.columns[name])
     stored = {name: store_columns(plan, fields, progress) for name, plan in plans.items()}
     for name, plan in plans.items():
         refuse_nothing(plan, fields, stored[name])
