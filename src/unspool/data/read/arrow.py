@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from unspool.config import DataConfig
 from unspool.data.read.budget import Allowance
 from unspool.data.read.files import LINE_RATIO, Report, TextFile
 from unspool.data.read.reader import Column, Reader, Row, Shape, sampled
+from unspool.data.read.thrift import Struct, ThriftReader
 from unspool.errors import DataError
 
 BATCH = 256  # rows in memory at once, at most
@@ -20,7 +22,7 @@ LOOKED_AT = 128 << 20  # bytes after which no more rows are looked at
 PIECE = 16 << 20  # bytes of texts and lists that are decoded at once, unless a row has more
 TEXTS = ("string", "large_string")  # types
 OBJECT = 56  # bytes of a value in a list
-THRIFT_I32 = b"\x15"  # the first field of a structure, an int32
+NEXT_I32 = 0x15  # before the next field of a structure, an int32
 FILE_MAGIC = 8  # bytes before the stream that an Arrow file holds
 DICTIONARY_BATCH = 2  # type of a message
 
@@ -63,7 +65,7 @@ class Parquet(Reader):
         with opened(file) as arrow:
             path, allowed = file.unpacked(), file.allowance()
             with arrow.parquet.ParquetFile(path) as content:
-                longest = hold_groups(content.metadata, path, allowed)
+                longest = hold_groups(path, allowed)
                 rows = min(BATCH, max(1, allowed.memory // max(1, 8 * longest)))
                 yield from content.iter_batches(rows, columns=names)
 
@@ -154,40 +156,58 @@ def values_of(column: Any) -> Iterable[Any]:
     return map(dict(zip(used.to_pylist(), values)).get, column.indices.to_pylist())
 
 
-def hold_groups(metadata: Any, path: Path, allowed: Allowance) -> int:
+def hold_groups(path: Path, allowed: Allowance) -> int:
     """Declare the largest group of rows: its pages, and the elements of lists, which may be one
     value of a dictionary a million times. Returns the bytes of the largest dictionaries, of which
     one value may stand in every row."""
     longest = 0
-    with open(path, "rb") as file:
-        for i in range(metadata.num_row_groups):
-            group = metadata.row_group(i)
-            columns = [group.column(k) for k in range(group.num_columns)]
-            size = sum(column.total_uncompressed_size for column in columns)
-            size += sum(8 * c.num_values for c in columns if c.num_values > group.num_rows)
+    with described(), open(path, "rb") as file:
+        for i, group in enumerate(row_groups(file)):
+            columns = [chunk[META] for chunk in group[COLUMNS] if META in chunk]
+            size = sum(column[SIZE] for column in columns)
+            size += sum(8 * c[VALUES] for c in columns if c[VALUES] > group[ROWS])
             allowed.fits(size, f"group {i + 1} of rows")
-            texts = [c for c in columns if c.physical_type == "BYTE_ARRAY"]
+            texts = [column for column in columns if column[TYPE] == BYTE_ARRAY]
             longest = max(longest, sum(dictionary_size(c, file) for c in texts))
     return longest
 
 
-def dictionary_size(column: Any, file: BinaryIO) -> int:
-    """Bytes of a column's dictionary, by the header of its page: two numbers in Thrift's compact
-    protocol, each behind a byte with its type: the kind of page, and its size."""
-    if not column.has_dictionary_page or column.dictionary_page_offset is None:
+# Numbers of fields of the structures FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
+GROUPS, COLUMNS, ROWS, META = 4, 1, 3, 3
+TYPE, VALUES, SIZE, DICTIONARY = 1, 5, 6, 11
+BYTE_ARRAY = 6  # the type of texts
+
+
+def row_groups(file: BinaryIO) -> list[Struct]:
+    """The groups of rows as the footer describes them."""
+    end = file.seek(-8, os.SEEK_END)
+    size = int.from_bytes(file.read(4), "little")
+    file.seek(max(0, end - size))
+    groups: list[Struct] = ThriftReader(file.read(size)).struct()[GROUPS]
+    return groups
+
+
+@contextmanager
+def described() -> Iterator[None]:
+    """Give descriptions without a field that must be there an error that says so."""
+    try:
+        yield
+    except (KeyError, TypeError):
+        raise ValueError("damaged description") from None
+
+
+def dictionary_size(column: Struct, file: BinaryIO) -> int:
+    """Bytes of a column's dictionary, by the header of its page."""
+    offset = column.get(DICTIONARY, 0)
+    if offset <= 0:
         return 0
-    file.seek(column.dictionary_page_offset)
-    head = file.read(16)
-    numbers, value, shift = list[int](), 0, 0
-    for byte in head[1:] if head[:1] == THRIFT_I32 else b"":
-        value, shift = value | (byte & 0x7F) << shift, shift + 7
-        if byte < 0x80 and len(numbers) % 2 == 0:
-            numbers.append(value >> 1)
-        elif byte < 0x80:
-            numbers.append(byte)
-        if byte < 0x80:
-            value, shift = 0, 0
-    return numbers[2] if len(numbers) > 2 else 0
+    file.seek(offset)
+    reader = ThriftReader(file.read(64))
+    try:
+        kind, _ = reader.byte(), reader.integer()
+        return max(0, reader.integer()) if kind == NEXT_I32 == reader.byte() else 0
+    except ValueError:
+        return 0
 
 
 def hold_batches(arrow: Any, source: Any, allowed: Allowance) -> None:
