@@ -53,7 +53,7 @@ from unspool.training.tensors import load_tensors, save_tensors
          ["a.csv.gz: the compressed file is damaged", "Copy or download it again"]),
         ("a.csv.gz", TABLE, ["a.csv.gz: is called .gz but is not such a file", "Rename it"]),
         ("a.csv", "text,label\n" + " ,pos\n ,neg\n" * 9, ["a.csv: all 18 rows have an empty text",
-         "--text"]),
+         "Fill it"]),
         ("a.csv", "text,label\na,x\nb,y\n", ["a.csv"]),
     ],
     ids=lambda value: value[0][:40] if isinstance(value, list) else "",

@@ -68,7 +68,7 @@ def test_train_evaluate_predict_and_look(unspool, trained, here) -> None:
     assert unspool("predict", "run", "--file", trained, "--out", "found.csv").code == 0
     with open("found.csv", newline="") as table:
         header, *rows = csv.reader(table)
-    assert header == ["text", "genres", "labels", "p(comedy)", "p(drama)", "p(war)"]
+    assert header == ["text", "genres", "predicted_genres", "p(comedy)", "p(drama)", "p(war)"]
     assert len(rows) == 150
 
     ended = unspool("look", "run", "a film tears here", "--answer", "war")

@@ -253,14 +253,12 @@ def server_of(run_of, serve) -> Callable[[str], PageServer]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+def browser(playwright) -> Iterator[Any]:
     if not Path(CHROMIUM).exists():
         pytest.skip(f"needs a browser: {CHROMIUM} (apt-get install chromium)")
-    with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
+    chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    yield chromium
+    chromium.close()
 
 
 @pytest.fixture(scope="session")

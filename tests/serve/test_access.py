@@ -9,6 +9,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -171,7 +172,6 @@ def start(capsys, *arguments: object) -> tuple[int, str]:
         (["--key", "k.pem"], "a key without its certificate"),
         (["--certificate", "none.pem"], "none.pem: cannot be used for TLS"),
         (["--token-file", "none"], "none: cannot read the token"),
-        (["--device", "cuda:9"], "cuda"),
     ],
 )  # fmt: skip
 def test_what_cannot_start(capsys, classifier, tmp_path, monkeypatch, arguments, line) -> None:
@@ -181,6 +181,15 @@ def test_what_cannot_start(capsys, classifier, tmp_path, monkeypatch, arguments,
     assert code in (1, 2)
     assert line in shown
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_device_that_is_not_there(classifier) -> None:
+    """In a process of its own: a browser of other tests may run the loop of this one."""
+    words = [sys.executable, "-m", "unspool", "serve", str(classifier), "--device", "cuda:9"]
+    ended = subprocess.run([*words, "--port", "0"], capture_output=True, text=True)
+    assert ended.returncode in (1, 2)
+    assert ended.stderr.count("\n") == 1
+    assert "cuda" in ended.stderr
 
 
 def test_names_of_models(capsys, classifier, tmp_path) -> None:

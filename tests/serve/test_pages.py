@@ -20,14 +20,12 @@ TOKEN = "0123456789abcdef-0123456789"
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+def browser(playwright) -> Iterator[Any]:
     if not Path(CHROMIUM).exists():
         pytest.skip(f"needs a browser: {CHROMIUM}")
-    with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
+    chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    yield chromium
+    chromium.close()
 
 
 @pytest.fixture(scope="module")

@@ -194,15 +194,16 @@ def predict(
         if picture is not None:
             picture_of(loaded)  # refuses runs of which there is nothing to draw
         options = task_options(loaded, chosen)
+        answers = loaded.predict_lazily(items, options)  # refuses tasks without answers
         answer = loaded.task.answer
         assert answer is not None
         check_ending(out, answer)
         names = column_names(loaded)
         if out is None or plan is None or picture is not None or out.suffix in answer.binary:
             refuse_bulk(processes, resume=resume)
-            first, items = with_first(items) if picture is not None else ([], items)
-            answers = loaded.predict_lazily(items, options)
             if picture is not None:
+                first, items = with_first(items)
+                answers = loaded.predict_lazily(items, options)
                 answers = drawing_first(loaded, first, answers, picture, options)
             write_answers(answers, out, as_json=as_json, source=kept, names=names)
             return

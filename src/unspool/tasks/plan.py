@@ -5,7 +5,6 @@ The user's settings decide, then known names, then the look of the values.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -73,10 +72,12 @@ def documents(table: Table, task: str) -> Table:
 def refuse_names(table: Table, column: Column) -> None:
     """Raise a DataError where what would be read as texts are names of texts beside a table."""
     names = [str(value) for value in column.sample if value not in (None, "")]
-    if not table.files or len(set(names)) < max(2, len(names)):
+    one_word = all(len(name.split()) == 1 for name in names)
+    if not table.files or not one_word or len(set(names)) < max(2, len(names)):
         return
-    for folder in (table.folder, *table.folder.glob("*/")):
-        if all(any(os.path.isfile(folder / f"{name}{end}") for end in ENDINGS) for name in names):
+    index = table.file_index
+    for folder in (index.root, *index.subfolders(index.root)):
+        if all(any(index.contains(folder, name + end) for end in ENDINGS) for name in names):
             raise DataError(
                 f"column {column.name!r} holds names of texts in {folder}",
                 where=table.name,

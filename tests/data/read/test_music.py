@@ -118,7 +118,7 @@ def test_numbers_of_music() -> None:
         ("x.json", b'{"train": [[[60], 5]]}', "step 2: is not a list of pitches"),
         ("x.json", b'{"train": [[[60]], 7]}', "'train' is not a list of pieces"),
         ("x.json", b'{"train": [[[60]]', "not valid JSON"),
-        ("x.json", b'{"train": [[[]]]}', "all 1 rows have an empty music"),
+        ("x.json", b'{"train": [[[]]]}', "all 1 rows have no note"),
         ("x.mat", b"nothing", "is not a MATLAB file that can be read"),
         ("x.mid", b"", "the file is empty"),
         ("x.mid", b"MThd", "a damaged MIDI file"),
