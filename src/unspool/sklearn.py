@@ -44,7 +44,7 @@ FEW = 20  # rows of which none is held out for validation
 
 
 class SequenceEstimator(BaseEstimator):
-    """What the estimators share. A parameter that is None has the default of its task.
+    """Base of the estimators. A parameter that is None has the default of its task.
 
     model          lstm, bigru, transformer, cnn, linear, rocket ...; None: the best of several, as
                    `unspool.train` chooses it
@@ -55,6 +55,7 @@ class SequenceEstimator(BaseEstimator):
     """
 
     task: ClassVar[str]
+    rowwise: ClassVar[bool] = True  # X has an example in each row
 
     def __init__(
         self,
@@ -120,7 +121,7 @@ class SequenceEstimator(BaseEstimator):
 
     def _train(self, items: Any, labels: Any = None, **settings: Any) -> None:
         chosen = {**self._chosen(), **settings}
-        if len(rows_of(items)) < FEW and self.task != "forecast":
+        if self.rowwise and len(rows_of(items)) < FEW:
             chosen.setdefault("valid_share", 0.0)
         quiet = not self.verbose
 
@@ -280,6 +281,7 @@ class SequenceForecaster(SequenceEstimator):
     """The next `horizon` steps of a series: `forecast`."""
 
     task = "forecast"
+    rowwise = False
     run_: Run
 
     def __init__(

@@ -229,7 +229,7 @@ def refuse_bulk(processes: int, *, resume: bool) -> None:
 
 
 def column_names(run: LoadedRun) -> dict[str, str]:
-    """What the table that a run was trained on calls its labels: `stars`, not `label`."""
+    """Name the labels as the table does that a run was trained on: `stars`, not `label`."""
     from unspool.data.read.files import OF_PATHS
 
     labels = run.config.data.columns.get("label", ())

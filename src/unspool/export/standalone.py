@@ -275,7 +275,7 @@ class FeatureItems:
 
 
 class JoinedItems:
-    """What each model of an ensemble reads."""
+    """The inputs of each model of an ensemble."""
 
     def __init__(self, settings):
         self.members = [reader(member) for member in settings["members"]]
@@ -388,7 +388,7 @@ class Writer:
             state = {name: array[rows] for name, array in state.items()}
         return self.tokenizer.text(best[1])
 
-    def go_on(self, prompt, length=200, temperature=0.0, seed=None):
+    def continue_text(self, prompt, length=200, temperature=0.0, seed=None):
         """The prompt, and `length` tokens after it; temperature 0: always the most probable."""
         rng, context = np.random.default_rng(seed), self.output["context"]
         tokens = list(self.tokenizer.ids(prompt or "\n")) or [UNKNOWN]
@@ -428,7 +428,7 @@ class Model:
 
     def write(self, item, **options):
         if self.output["kind"] == "continuation":
-            return self.writer.go_on(item, **options)
+            return self.writer.continue_text(item, **options)
         empty = isinstance(item, str) and not item.strip()
         return "" if empty else self.writer.write(self.reader.batch([item]), **options)
 

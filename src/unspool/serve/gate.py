@@ -37,7 +37,7 @@ LINES = 1000  # of a log that wait to be written
 
 
 class Figures:
-    """What `/metrics` shows of requests."""
+    """Counts and times of requests, for `/metrics`."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

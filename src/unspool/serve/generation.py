@@ -22,7 +22,7 @@ PROMPT = 512  # tokens that are read at once
 
 
 class TextPiece(NamedTuple):
-    """What a step adds to a text.
+    """Text that a step adds.
 
     text      new characters, perhaps none
     tokens    that were sampled, as they are shown

@@ -240,7 +240,7 @@ class Serving:
 
 
 def admin_app(serving: Serving) -> Any:
-    """What only this machine may ask for, on a port of its own: POST /reload, or /reload/NAME."""
+    """Routes for this machine alone, on another port: POST /reload, or /reload/NAME."""
     app = FastAPI(openapi_url=None)
 
     async def reload(request: Request) -> Any:

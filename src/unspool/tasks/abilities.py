@@ -155,7 +155,7 @@ class Exports(Protocol):
         """
 
     def export_answer(self) -> dict[str, Any]:
-        """What a program makes of these outputs: `kind`, with names of labels or numbers."""
+        """Describe the answer that these outputs make: `kind`, with names of labels or numbers."""
 
     def export_row(self, item: Any, outputs: Mapping[str, Any]) -> Answer:
         """The answer to one item, whose outputs have no axis for a batch."""
@@ -171,13 +171,13 @@ class ExportsSteps(Protocol):
         read."""
 
     def export_steps(self, model: nn.Module) -> Any:
-        """What has `export_step`, a decoder or a model."""
+        """Return the decoder or model that has `export_step`."""
 
     def export_answer(self) -> dict[str, Any]:
-        """What a program makes of the scores: `kind`, the target's tokenizer, limits."""
+        """Describe the answer that the scores make: `kind`, the target's tokenizer, limits."""
 
     def export_text(self, model: nn.Module, item: Any) -> str:
-        """What the model writes for an item, by the search of that program."""
+        """Write the text for an item, by the search of the exported program."""
 
     @property
     def written_vocabulary(self) -> int: ...

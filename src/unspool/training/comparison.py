@@ -112,7 +112,7 @@ class BaselineComparison:
         return f"use {rival}, the simpler model: {model} is not reliably better {difference}"
 
     def _limit(self) -> str:
-        """What speaks against the model to use, if anything does."""
+        """Return the reason against the model to use, if there is one."""
         rows, untrained = len(self.report.scores), self.report.untrained
         sign = 1 if self.task.metric.higher_is_better else -1
         limit = f"; {rows} rows prove little" if rows < FEW else ""
