@@ -377,7 +377,7 @@ def tags_of(answer: Any) -> list[str]:
 
 
 def class_names(classes: np.ndarray) -> list[str]:
-    """Names of classes in a run: themselves, or numbers where they cannot be told apart so."""
+    """Name the classes in a run: by themselves, or by numbers where those are not distinct."""
     names = [str(name) for name in classes]
     plain = all(name.strip() == name and name for name in names)
     return (
