@@ -92,6 +92,30 @@ def test_links_lead_somewhere() -> None:
     assert broken == []
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and MkDocs make them."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    titles = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_anchors_of_links_exist() -> None:
+    links = [
+        (page, target, anchor)
+        for page in PAGES
+        for target, anchor in re.findall(
+            r"\]\(([\w./-]*)#([^)]+)\)", page.read_text(encoding="utf-8")
+        )
+    ]
+    assert links
+    broken = [
+        (page.name, f"{target}#{anchor}")
+        for page, target, anchor in links
+        if anchor not in anchors(page.parent / target if target else page)
+    ]
+    assert broken == []
+
+
 def test_scripts_named_in_the_docs_exist() -> None:
     scripts = [
         (page.name, script)
