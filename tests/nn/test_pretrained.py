@@ -51,6 +51,9 @@ CASES = {
     "roberta": ("RobertaModel", SIZES),
     "roberta-masked": ("RobertaForMaskedLM", SIZES | {"type_vocab_size": 1}),
     "roberta-classifier": ("RobertaForSequenceClassification", SIZES),
+    "megatron": ("MegatronBertModel", SIZES),
+    "megatron-masked": ("MegatronBertForMaskedLM", SIZES),
+    "megatron-classifier": ("MegatronBertForSequenceClassification", SIZES),
     "distilbert": ("DistilBertModel", DISTIL),
     "distilbert-masked": ("DistilBertForMaskedLM", DISTIL),
     "distilbert-classifier": ("DistilBertForSequenceClassification", DISTIL),
@@ -103,7 +106,7 @@ def test_all_hidden_states_and_scores_are_those_of_the_library(case: str, tmp_pa
             close(ours.output(y)[keep], expected.logits[keep])
         elif "classifier" in case:
             close(ours.classifier(ours.pooler(y)), expected.logits)
-        elif case in ("bert", "roberta"):
+        elif case in ("bert", "roberta", "megatron"):
             close(ours.pooler(y), expected.pooler_output)
 
 
@@ -198,7 +201,10 @@ def refused(folder: Path, match: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"model_type": "t5"}, "another kind; got 't5'. Bert, roberta, distilbert, gpt2 can be"),
+        (
+            {"model_type": "t5"},
+            "another kind; got 't5'. Bert, roberta, megatron-bert, distilbert, gpt2 can be",
+        ),
         ({"model_type": None}, "model_type must be a word; got 'nothing'"),
         ({"hidden_act": "swish"}, "hidden_act must be one of gelu, .*got 'swish'"),
         ({"position_embedding_type": "relative_key"}, "must be \"absolute\".*got 'relative_key'"),

@@ -37,6 +37,7 @@ from unspool.training.progress import default_note, read_log
 
 if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.export.onnx import Exported
+    from unspool.export.transformers import ExportedFolder
     from unspool.insight.gradients import GradientFlow
     from unspool.insight.linear import LinearExplanation
     from unspool.insight.saliency import Saliency
@@ -311,20 +312,30 @@ class Run:
 
     def export(
         self, out: str | Path | None = None, *, to: str = "onnx", int8: Any = None
-    ) -> Exported:
+    ) -> Exported | ExportedFolder:
         """Write the model as files that other programs run.
 
         out    a new folder, by default next to the run
-        to     "onnx": a verified graph and a program of numpy and onnxruntime that predicts with it
+        to     "onnx": a verified graph and a program of numpy and onnxruntime that predicts;
+               "transformers": a folder that Hugging Face's library loads
         int8   data with their labels: weights become 8-bit integers, and what that costs is
                measured on these
         """
         from unspool.export.int8 import quantise, refuse_int8
-        from unspool.export.onnx import export_onnx
 
-        choose("format", to, ["onnx"])
+        choose("format", to, ["onnx", "transformers"])
         home, name = self.folder.pack or self.path, self.folder.name
         folder = home.with_name(f"{name}-{to}") if out is None else Path(out)
+        if to == "transformers":
+            if int8 is not None:
+                raise ConfigError(
+                    "integers are for ONNX", got=f"to={to}", remedy=("leave out ", Option("int8"))
+                )
+            from unspool.export.transformers import export_transformers
+
+            return export_transformers(self.task, self.model, folder, source=name)
+        from unspool.export.onnx import export_onnx
+
         plan = None
         if int8 is not None:
             refuse_int8(self.task)

@@ -14,13 +14,14 @@ from unspool.cli.options import AsJson
 
 class Target(StrEnum):
     onnx = "onnx"
+    transformers = "transformers"
 
 
 def export(
     run: Annotated[Path, Argument(metavar="RUN", help="The folder of a trained run.")],
     to: Annotated[Target, Option("--to", help="The format.")] = Target.onnx,
     out: Annotated[
-        Path | None, Option(metavar="DIR", help="The new folder; by default RUN-onnx.")
+        Path | None, Option(metavar="DIR", help="The new folder; by default RUN-FORMAT.")
     ] = None,
     int8: Annotated[
         str | None,
@@ -34,8 +35,11 @@ def export(
 ) -> None:
     """Write a model as files that other programs run.
 
-    A folder with model.onnx, for any batch size and length, and predict.py, which needs numpy and
+    onnx: model.onnx, for any batch size and length, and predict.py, which needs numpy and
     onnxruntime alone. The graph is compared with the model before anything is written.
+
+    transformers: a folder that AutoModel...from_pretrained of Hugging Face loads, of a Transformer
+    shaped like BERT or GPT-2.
 
     Examples:
 

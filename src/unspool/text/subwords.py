@@ -171,6 +171,7 @@ def _settings(folder: Path) -> dict[str, Any]:
 Builder = Callable[[Path], RustTokenizer]
 OLD: dict[str, tuple[tuple[str, ...], Builder]] = {
     "bert": (("vocab.txt",), _word_pieces),
+    "megatron-bert": (("vocab.txt",), _word_pieces),
     "distilbert": (("vocab.txt",), _word_pieces),
     "roberta": (("vocab.json", "merges.txt"), _roberta_bytes),
     "gpt2": (("vocab.json", "merges.txt"), _gpt2_bytes),

@@ -1,4 +1,4 @@
-"""Parameter names of BERT, RoBERTa, DistilBERT and GPT-2 for those of our Transformer.
+"""Parameter names of BERT, its kin and GPT-2 for those of our Transformer.
 
 In: the settings of a config.json. Out: a `Layout`: our options, and for each of our parameters the
 name of the tensor, or the names of those that are concatenated in it.
@@ -12,7 +12,7 @@ not read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from unspool.errors import RunError, nearest
 from unspool.nn.pretrained.weights import Settings
@@ -138,6 +138,22 @@ def _bert(settings: Settings, *, kind: str, masked: str, first_position: int) ->
     )
 
 
+def megatron_bert(settings: Settings) -> CheckpointLayout:
+    """Shoeybi et al. (2019): a pre-norm BERT, which normalises once more at the end."""
+    layout = _bert(settings, kind="bert", masked="cls.predictions", first_position=0)
+    return replace(
+        layout,
+        kind="megatron-bert",
+        options=replace(layout.options, norm="pre", embedding_norm=False),
+        tensors={
+            "embedding.weight": "embeddings.word_embeddings.weight",
+            "transformer.positions.P": "embeddings.position_embeddings.weight",
+            **linear("transformer.norm", "encoder.ln"),
+        },
+        block={**layout.block, **linear("norm1", "attention.ln"), **linear("norm2", "ln")},
+    )
+
+
 def distilbert(settings: Settings) -> CheckpointLayout:
     """Sanh et al. (2019): half the layers of BERT, no token types and no pooler."""
     return CheckpointLayout(
@@ -231,6 +247,7 @@ def gpt2(settings: Settings) -> CheckpointLayout:
 LAYOUTS: dict[str, Callable[[Settings], CheckpointLayout]] = {
     "bert": bert,
     "roberta": roberta,
+    "megatron-bert": megatron_bert,
     "distilbert": distilbert,
     "gpt2": gpt2,
 }

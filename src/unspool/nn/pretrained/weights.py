@@ -6,6 +6,7 @@ Nothing in the folder is executed: weights in a pickle (pytorch_model.bin) are r
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,9 +27,9 @@ T = TypeVar("T", int, float, str, bool)
 class Settings:
     """The values of config.json; what is missing or of another type is refused."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, values: Mapping[str, Any] | None = None) -> None:
         self.path = path
-        self.values = read_json(path)
+        self.values = read_json(path) if values is None else values
 
     def get(self, name: str, kind: type[T], default: T | None = None) -> T:
         value = self.values.get(name, default)
