@@ -42,6 +42,21 @@ class TrainConfig(Section):
         ge=1,
         le=MOST,
     )
+    accumulate: int = setting(
+        1,
+        "compute each batch in this many parts, one after another, and sum their gradients: the"
+        " same update in less memory",
+        ge=1,
+        le=4096,
+        when=NEURAL,
+    )
+    processes: int = setting(
+        1,
+        "processes that share the rows of each batch (--processes N)",
+        ge=1,
+        le=1024,
+        when=NEURAL,
+    )
     windows: int = setting(
         25_600,
         "forecast: maximum number of windows per epoch, sampled anew each time (0: all)",

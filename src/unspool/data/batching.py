@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from unspool.data.part import Batch, Part
+from unspool.data.share import WHOLE, Share
 
 POOL = 100  # batches whose rows are sorted together: little padding, yet new company every epoch
 
@@ -41,8 +42,11 @@ class BucketBatches:
     def steps(self, epoch: int) -> int:
         return len(self._plan(epoch))
 
-    def batch(self, epoch: int, step: int) -> Batch:
-        return self.part.collate(self._plan(epoch)[step])
+    def rows(self, epoch: int, step: int) -> int:
+        return len(self._plan(epoch)[step])
+
+    def batch(self, epoch: int, step: int, share: Share = WHOLE) -> Batch:
+        return self.part.collate(share.take(self._plan(epoch)[step]))
 
     def where(self, batch: Batch) -> str:
         """The lines of a batch in the data, for a message."""

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from unspool.data.batching import BucketBatches
+from unspool.data.share import WHOLE, Share
 from unspool.errors import DataError
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import MASK, MASK_ID, UNK_ID
@@ -51,8 +52,11 @@ class MaskedBatches:
     def where(self, batch: Any) -> str:
         return self.inner.where(batch)
 
-    def batch(self, epoch: int, step: int) -> MaskedBatch:
-        batch = self.inner.batch(epoch, step)
+    def rows(self, epoch: int, step: int) -> int:
+        return self.inner.rows(epoch, step)
+
+    def batch(self, epoch: int, step: int, share: Share = WHOLE) -> MaskedBatch:
+        batch = self.inner.batch(epoch, step, share)
         plain = batch["text"]
         hidden, chosen = plain.ids.numpy().copy(), np.zeros(plain.ids.shape, dtype=bool)
         for i, (row, length) in enumerate(zip(batch.rows.tolist(), plain.lengths.tolist())):

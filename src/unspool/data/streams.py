@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.tokens import Tokens
+from unspool.data.share import WHOLE, Share
 from unspool.errors import DataError
 
 
@@ -59,13 +60,16 @@ class LaneBatches:
     def steps(self, epoch: int) -> int:
         return -(-self.length // self.bptt)
 
-    def batch(self, epoch: int, step: int) -> StreamBatch:
+    def rows(self, epoch: int, step: int) -> int:
+        return self.lanes
+
+    def batch(self, epoch: int, step: int, share: Share = WHOLE) -> StreamBatch:
         if not 0 <= step < self.steps(epoch):
             raise IndexError(f"step {step} of {self.steps(epoch)}")
         start = step * self.bptt
         stop = min(start + self.bptt, self.length)
-        starts = (lane * self.length + start for lane in range(self.lanes))
-        return StreamBatch(*_cut(self.text, starts, stop - start), first=step == 0)
+        starts = share.take(np.arange(self.lanes)) * self.length + start
+        return StreamBatch(*_cut(self.text, starts.tolist(), stop - start), first=step == 0)
 
 
 class WindowBatches:
@@ -83,10 +87,13 @@ class WindowBatches:
     def steps(self, epoch: int) -> int:
         return max(1, self.pairs // (self.size * self.length))
 
-    def batch(self, epoch: int, step: int) -> StreamBatch:
+    def rows(self, epoch: int, step: int) -> int:
+        return self.size
+
+    def batch(self, epoch: int, step: int, share: Share = WHOLE) -> StreamBatch:
         rng = np.random.default_rng([self.seed, epoch, step])
         starts = rng.integers(0, self.pairs - self.length, size=self.size, endpoint=True)
-        return StreamBatch(*_cut(self.text, starts.tolist(), self.length), first=True)
+        return StreamBatch(*_cut(self.text, share.take(starts).tolist(), self.length), first=True)
 
 
 class StridedBatches:

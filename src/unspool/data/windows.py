@@ -19,6 +19,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 
 from unspool.data.calendar import TimeStep, calendar
+from unspool.data.share import WHOLE, Share
 from unspool.data.store.ragged import Ragged
 
 ONE = TimeStep(1.0)
@@ -275,8 +276,12 @@ class OriginBatches:
     def steps(self, epoch: int) -> int:
         return -(-self.windows // self.size)
 
-    def batch(self, epoch: int, step: int) -> WindowBatch:
-        rows, origins = self.origins(self._chosen(epoch)[step * self.size :][: self.size])
+    def rows(self, epoch: int, step: int) -> int:
+        return min(self.size, self.windows - step * self.size)
+
+    def batch(self, epoch: int, step: int, share: Share = WHOLE) -> WindowBatch:
+        windows = self._chosen(epoch)[step * self.size :][: self.size]
+        rows, origins = self.origins(share.take(windows))
         return self.stretches.windows(rows, origins, length=self.length, horizon=self.horizon)
 
     def origins(self, windows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

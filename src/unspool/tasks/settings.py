@@ -30,7 +30,7 @@ EVERY_RUN = declare(
     train="epochs least_steps stop_epoch max_steps batch batch_tokens optimizer lr momentum"
     " beta2 weight_decay schedule warmup clip freeze layer_decay max_seconds patience keep"
     " eval_steps log_steps checkpoint_seconds max_bad_steps precision device threads"
-    " tensorboard seed",
+    " tensorboard seed accumulate processes",
 )
 SECTION_TITLES = {
     "data": "files and splits",

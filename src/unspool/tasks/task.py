@@ -25,6 +25,7 @@ from unspool.data.fields.field import Field
 from unspool.data.fields.label import NamesField
 from unspool.data.part import Part, moved
 from unspool.data.plan import Plan
+from unspool.data.share import WHOLE, Share
 from unspool.data.split import HoldOut
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, DataError
@@ -46,6 +47,14 @@ class Batches(Protocol):
 
     def steps(self, epoch: int) -> int: ...
     def batch(self, epoch: int, step: int) -> Any: ...
+
+
+class TrainingBatches(Protocol):
+    """Batches whose rows several processes, or several passes, can share."""
+
+    def steps(self, epoch: int) -> int: ...
+    def rows(self, epoch: int, step: int) -> int: ...
+    def batch(self, epoch: int, step: int, share: Share = WHOLE) -> Any: ...
 
 
 class Step(NamedTuple):

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from unspool.config import TrainConfig
 from unspool.data.part import moved
+from unspool.data.share import Share
 from unspool.errors import Option, RunError, TrainingError
 from unspool.tasks import Task
 from unspool.tasks.abilities import LocatesBatches
@@ -32,6 +33,14 @@ from unspool.training.optim import (
     thaw,
 )
 from unspool.training.output_folder import FolderHandle
+from unspool.training.processes import (
+    Processes,
+    scale_gradients,
+    shared_carry,
+    signal_figures,
+    signal_of,
+    used_parameters,
+)
 from unspool.training.progress import Log, Watcher, cut_log
 from unspool.training.signals import Interrupted, StopRequest
 from unspool.training.tensors import TensorFile, save_tensors
@@ -40,12 +49,22 @@ CLOCK_FIELDS = ("seconds", "tokens_per_second")  # the only fields of the log th
 
 
 USUAL_EPOCHS, MOST_EPOCHS = 10, 50
+SHARE_SEED = 1 << 40  # between the seeds of two shares of a batch
 MEASURED_BY = 0.1  # share of `max_seconds` after which one validation has shown how long it takes
 
 
 def usual_epochs(steps: int, least: int) -> int:
     """Default number of epochs, given their steps: a network learns little from a few updates."""
     return min(MOST_EPOCHS, max(USUAL_EPOCHS, -(-least // max(1, steps))))
+
+
+class BatchResult(NamedTuple):
+    """The result of one batch, whose gradient is in the parameters."""
+
+    loss: float  # mean over the targets
+    targets: int
+    tokens: int
+    carries: list[Any]  # of each share that this process computes
 
 
 class Trainer:
@@ -59,8 +78,11 @@ class Trainer:
         folder: RunFolder,
         watcher: Watcher,
         rescue: Callable[[], RunFolder] | None = None,
+        processes: Processes | None = None,
     ) -> None:
-        """`rescue` makes another run folder, for what `folder` does not take at the end."""
+        """`rescue` makes another run folder, for what `folder` does not take at the end. Of several
+        processes the first writes the folder."""
+        self.processes = processes or Processes()
         self.task, self.model, self.folder, self.watcher = task, model, folder, watcher
         self.rescue = rescue
         self.train: TrainConfig = task.config.train
@@ -69,18 +91,20 @@ class Trainer:
         self.chooses = self.train.keep == "best"  # the weights, by the validation part
         if self.chooses and self.valid_part is not None and task.least_rows:
             self.chooses = len(self.valid_part) >= task.least_rows
-        self.batches = task.batches(self.train_part, training=True)
+        self.batches: Any = task.batches(self.train_part, training=True)
+        self.shares = self.processes.shares(self.train.accumulate)
         self.optimizer = build_optimizer(model, self.train)
         self.counters = Counters()
         self.validation_seconds = 0.0  # of the longest validation
-        self.carry: Any = None
+        self.carries: list[Any] = [None] * len(self.shares)  # one for each share of a batch
         self.best: TensorFile | None = None  # weights, kept in memory for a rescue,
         self.unsaved = False  # or because the disk did not take them
         steps = self.batches.steps(0)
         self.epochs = self.train.epochs or usual_epochs(steps, self.train.least_steps)
         planned = steps * self.epochs
         self.total = min(planned, self.train.max_steps or planned)
-        self.board = _tensorboard(folder) if self.train.tensorboard else None
+        writes_events = self.train.tensorboard and self.processes.first
+        self.board = _tensorboard(folder) if writes_events else None
 
     def resume(self) -> None:
         """Go back to the newest whole checkpoint, and cut the log to what it had then."""
@@ -88,40 +112,48 @@ class Trainer:
             self.folder.checkpoints, self.model, self.optimizer, self.watcher.note
         )
         if checkpoint is not None:
-            self.counters, self.carry = checkpoint[0], moved(checkpoint[1], self.device)
-        cut_log(self.folder.metrics, self.counters.log_bytes, self.watcher.note)
+            self.counters, carry = checkpoint[0], moved(checkpoint[1], self.device)
+            self.carries = [shared_carry(carry, share) for share in self.shares]
+        if self.processes.first:
+            cut_log(self.folder.metrics, self.counters.log_bytes, self.watcher.note)
 
     def run(self, stop: StopRequest) -> Counters:
         """Train to the end, or until a signal asks to stop (then save, and raise Interrupted)."""
         counters = self.counters
         saved_at = time.monotonic()
-        self.handle = FolderHandle(self.folder.path)
-        self.log = Log(self.folder.metrics, self.watcher.note)
+        if self.processes.first:
+            self.handle = FolderHandle(self.folder.path)
+            self.log = Log(self.folder.metrics, self.watcher.note)
+        self.processes.share_weights(self.model)
         self.watcher.start(self.total, counters, self.train.max_seconds)
         try:
             while not counters.finished:
                 started = time.monotonic()
                 epoch_over = self._step()
                 counters.seconds += time.monotonic() - started
+                if self.train.max_seconds:
+                    (counters.seconds,) = self.processes.from_first([counters.seconds])
                 if (epoch_over and self._round_over()) or self._validation_due():
                     started = time.monotonic()
                     self._validate()
                     counters.seconds += time.monotonic() - started
                 counters.finished = self._reason_to_end()
                 age = time.monotonic() - saved_at
-                signal = stop.signal  # one that comes from here on is for the next step
+                # A signal that comes from here on is for the next step.
+                signal, due = self._agreed(stop.signal, age >= self.train.checkpoint_seconds)
                 ends = bool(counters.finished or signal)
                 if signal and not counters.best_step:
                     self._save_weights(validated=False)
-                if ends or age >= self.train.checkpoint_seconds:
+                if ends or due:
                     self._checkpoint(last=ends)
                     saved_at = time.monotonic()
                 if signal and not counters.finished:
                     raise Interrupted(signal, self.folder.path, counters.step)
         finally:
             self.watcher.close()
-            self.log.close()
-            self.handle.close()
+            if self.processes.first:
+                self.log.close()
+                self.handle.close()
             if self.board is not None:
                 self.board.close()
         return counters
@@ -130,32 +162,25 @@ class Trainer:
         """One update from one batch; True when the epoch is over."""
         counters, train = self.counters, self.train
         started = time.monotonic()
-        batch = moved(self.batches.batch(counters.epoch, counters.index), self.device)
-        # Dropout is a function of the step. torch.manual_seed would also ask for every kind of GPU.
-        torch.default_generator.manual_seed(train.seed * 1_000_003 + counters.step)
-        if self.device.type != "cpu":
-            torch.manual_seed(train.seed * 1_000_003 + counters.step)
         rate = learning_rate(train, self._scheduled_step(), self.total)
         set_learning_rate(self.optimizer, rate)
 
         if not self.model.training:
             self.model.train()
         thaw(self.model, train, counters.epoch)
-        with autocast(train.precision, self.device.type):
-            result = self.task.loss(self.model, batch, self.carry)
-        result.loss.backward()
+        result = self._gradient()
         norm = float(clip_gradients(self.model, train.clip))
-        loss = float(result.loss.detach())
+        loss = result.loss
         if math.isfinite(loss) and math.isfinite(norm):
             self.optimizer.step()
-            self.carry = result.carry
+            self.carries = result.carries
             counters.bad = 0
             window = counters.window
             window[0] += loss * result.targets
             window[1] += result.targets
             window[2] = max(window[2], norm)
         else:
-            self._skip(loss, batch)
+            self._skip(loss)
         self.optimizer.zero_grad(set_to_none=True)
 
         counters.step += 1
@@ -167,8 +192,50 @@ class Trainer:
         self.watcher.step(counters, loss, norm, speed)
         if counters.index < self.batches.steps(counters.epoch):
             return False
-        counters.epoch, counters.index, self.carry = counters.epoch + 1, 0, None
+        counters.epoch, counters.index = counters.epoch + 1, 0
+        self.carries = [None] * len(self.shares)
         return True
+
+    def _gradient(self) -> BatchResult:
+        """Compute the gradient of a batch: of its shares here, and of those of other processes."""
+        epoch, index, train = self.counters.epoch, self.counters.index, self.train
+        rows, whole = self.batches.rows(epoch, index), self.shares[0].of == 1
+        total = targets = tokens = 0.0
+        carries = []
+        for share, carry in zip(self.shares, self.carries):
+            batch = moved(self.batches.batch(epoch, index, share), self.device)
+            self._seed(share)
+            with autocast(train.precision, self.device.type):
+                step = self.task.loss(self.model, batch, carry)
+            if whole:
+                step.loss.backward()
+                loss = float(step.loss.detach())
+                return BatchResult(loss, step.targets, step.tokens, [step.carry])
+            weight = step.targets if share.counts(rows) else 0
+            (step.loss * weight).backward()
+            total += float(step.loss.detach()) * weight
+            targets, tokens = targets + weight, tokens + step.tokens * bool(weight)
+            carries.append(step.carry)
+        figures = [total, targets, tokens, *used_parameters(self.model)]
+        total, targets, tokens, *used = self.processes.sum(figures)
+        self.processes.sum_gradients(self.model, used)
+        scale_gradients(self.model, 1 / max(targets, 1))
+        return BatchResult(total / max(targets, 1), int(targets), int(tokens), carries)
+
+    def _seed(self, share: Share) -> None:
+        """Dropout is a function of the step, and of the share of its batch."""
+        seed = self.train.seed * 1_000_003 + self.counters.step + share.index * SHARE_SEED
+        torch.default_generator.manual_seed(seed)
+        if self.device.type != "cpu":  # torch.manual_seed would also ask for every kind of GPU
+            torch.manual_seed(seed)
+
+    def _agreed(self, signal: int, due: bool) -> tuple[int, bool]:
+        """The signal that any process has got, and whether the first wants a checkpoint."""
+        if self.processes.size == 1:
+            return signal, due
+        figures = [float(due and self.processes.first), *signal_figures(signal)]
+        wanted, *signals = self.processes.sum(figures)
+        return signal_of(signals), bool(wanted)
 
     def _scheduled_step(self) -> int:
         """The step by which the learning rate is chosen: where `max_seconds` will end the run, its
@@ -179,19 +246,19 @@ class Trainer:
         share = (counters.seconds + self.validation_seconds) / most
         return max(counters.step, int(min(1.0, share) * self.total))
 
-    def _skip(self, loss: float, batch: Any) -> None:
+    def _skip(self, loss: float) -> None:
         """Pass over a batch whose loss or gradient is not finite; several in a row are too many."""
         counters = self.counters
         counters.bad += 1
         counters.skipped += 1
-        self.carry = None
+        self.carries = [None] * len(self.shares)
+        batch = self.batches.batch(counters.epoch, counters.index)
         what = "loss" if not math.isfinite(loss) else "gradient"
         position = f"epoch {counters.epoch + 1}, batch {counters.index + 1}"
         if isinstance(self.task, LocatesBatches):
             where = self.task.where(self.train_part, batch)
         else:
-            batches: Any = self.batches
-            where = batches.where(batch)
+            where = self.batches.where(batch)
         self.watcher.note(f"{what} is not finite at {position} ({where}): skipped")
         if counters.bad >= self.train.max_bad_steps:
             raise TrainingError(
@@ -208,11 +275,14 @@ class Trainer:
         better = True
         if self.valid_part is not None:
             self.model.eval()
-            started = time.monotonic()
-            metrics = self.task.validate(self.model, self.valid_part)
-            took = time.monotonic() - started
+            figures: list[float] = []
+            if self.processes.first:
+                started = time.monotonic()
+                with self.processes.all_threads():
+                    metrics = self.task.validate(self.model, self.valid_part)
+                figures = [time.monotonic() - started, *self.task.metric.rank(metrics)]
+            took, *rank = self.processes.from_first(figures)
             self.validation_seconds = max(self.validation_seconds, took)
-            rank = list(self.task.metric.rank(metrics))
             better = not self.chooses or counters.best is None or rank > counters.best
             counters.best = rank if better else counters.best
             counters.stale = 0 if better else counters.stale + 1
@@ -262,6 +332,8 @@ class Trainer:
 
     def _save_weights(self, *, validated: bool = True) -> None:
         """Make the present weights the run's; where the disk refuses, keep them to try again."""
+        if not self.processes.first:
+            return
         state = self.model.state_dict()
         meta = {"step": self.counters.step, "rank": self.counters.best}
         best = TensorFile(state, meta if validated else {**meta, "validated": False})
@@ -278,6 +350,12 @@ class Trainer:
 
     def _checkpoint(self, *, last: bool) -> None:
         """Save everything; a full disk costs a checkpoint, not the run."""
+        self.carry: Any = None
+        if self.carries[0] is not None:
+            rows = self.batches.rows(self.counters.epoch, self.counters.index)
+            self.carry = self.processes.gather_carry(self.carries, rows)
+        if not self.processes.first:
+            return
         try:
             self._save_all()
         except OSError as error:
@@ -342,6 +420,8 @@ class Trainer:
         )
 
     def _log(self, record: dict[str, Any]) -> None:
+        if not self.processes.first:
+            return
         self.log.write(record)
         if self.board is not None:
             for key, value in record.items():
