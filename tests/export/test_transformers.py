@@ -203,7 +203,7 @@ def test_other_shapes_are_refused_by_the_setting(
 def test_refused_tasks(writer, sentences, reviews, classifier, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="got 'model=gru'"):
         unspool.load(writer).export(tmp_path / "a", to="transformers")
-    with pytest.raises(ConfigError, match="integers are for ONNX"):
+    with pytest.raises(ConfigError, match="int8 is for onnx"):
         unspool.load(classifier).export(tmp_path / "b", to="transformers", int8=reviews)
     run = unspool.train(sentences, out=tmp_path / "tags", **{**SMALL, "max_length": 0})
     with pytest.raises(ConfigError, match="got 'task tag'"):

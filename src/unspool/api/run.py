@@ -38,6 +38,7 @@ from unspool.training.progress import default_note, read_log
 if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.export.onnx import Exported
     from unspool.export.transformers import ExportedFolder
+    from unspool.export.web import ExportedPage
     from unspool.insight.gradients import GradientFlow
     from unspool.insight.linear import LinearExplanation
     from unspool.insight.saliency import Saliency
@@ -311,29 +312,42 @@ class Run:
             )
 
     def export(
-        self, out: str | Path | None = None, *, to: str = "onnx", int8: Any = None
-    ) -> Exported | ExportedFolder:
+        self,
+        out: str | Path | None = None,
+        *,
+        to: str = "onnx",
+        int8: Any = None,
+        runtime: str | Path | None = None,
+    ) -> Exported | ExportedFolder | ExportedPage:
         """Write the model as files that other programs run.
 
         out    a new folder, by default next to the run
         to     "onnx": a verified graph and a program of numpy and onnxruntime that predicts;
-               "transformers": a folder that Hugging Face's library loads
+               "web": a page that runs it in a browser; "transformers": a folder that Hugging
+               Face's library loads
         int8   data with their labels: weights become 8-bit integers, and what that costs is
                measured on these
+        runtime  web: a folder with onnxruntime-web, whose files are copied
         """
         from unspool.export.int8 import quantise, refuse_int8
 
-        choose("format", to, ["onnx", "transformers"])
+        choose("format", to, ["onnx", "web", "transformers"])
         home, name = self.folder.pack or self.path, self.folder.name
         folder = home.with_name(f"{name}-{to}") if out is None else Path(out)
-        if to == "transformers":
-            if int8 is not None:
+        for option, value, only in (("int8", int8, "onnx"), ("runtime", runtime, "web")):
+            if value is not None and to != only:
                 raise ConfigError(
-                    "integers are for ONNX", got=f"to={to}", remedy=("leave out ", Option("int8"))
+                    f"{option} is for {only}", got=f"to={to}", remedy=("leave out ", Option(option))
                 )
+        if to == "transformers":
             from unspool.export.transformers import export_transformers
 
             return export_transformers(self.task, self.model, folder, source=name)
+        if to == "web":
+            from unspool.export.web import export_web
+
+            place = None if runtime is None else path_of(runtime, "runtime")
+            return export_web(self.task, self.model, folder, source=name, runtime=place)
         from unspool.export.onnx import export_onnx
 
         plan = None

@@ -24,8 +24,9 @@ import torch
 from torch import Tensor, nn
 
 from unspool.data.fields.field import Portable
-from unspool.errors import ConfigError, Option
+from unspool.errors import ConfigError
 from unspool.export.emit import Axes, Emitted, Named, emit, leaves, rebuilt
+from unspool.export.folder import refuse_full
 from unspool.export.graph import OPSET
 from unspool.export.int8 import Quantised
 from unspool.io.files import write_atomic
@@ -71,14 +72,46 @@ class Exported(NamedTuple):
         return {**self._asdict(), "folder": str(self.folder), "opset": OPSET, "int8": int8}
 
 
+class Graphs(NamedTuple):
+    """Verified graphs by name, what model.json holds, and values with their outputs."""
+
+    graphs: Mapping[str, Emitted]
+    manifest: dict[str, Any]
+    checks: list[dict[str, Any]]
+
+    @property
+    def error(self) -> float:
+        return max(each.error for each in self.graphs.values())
+
+    def write(self, folder: Path) -> int:
+        """The graphs, model.json and check.json; returns the size of the graphs."""
+        for name, each in self.graphs.items():
+            write_atomic(folder / f"{name}.onnx", each.data)
+        write_atomic(folder / "model.json", as_json(self.manifest))
+        write_atomic(folder / "check.json", as_json(self.checks))
+        return sum(len(each.data) for each in self.graphs.values())
+
+
 def export_onnx(task: Any, model: nn.Module, folder: Path, *, source: str) -> Exported:
     """Write the graphs of a run into a new folder; `source` is the name of the run."""
+    refuse_full(folder)
+    made = graphs_of(task, model.eval(), source)
+    folder.mkdir(parents=True, exist_ok=True)
+    size = made.write(folder)
+    shutil.copyfile(Path(__file__).with_name("standalone.py"), folder / "predict.py")
+    write_atomic(folder / "README.md", readme(made.graphs, made.manifest))
+    return Exported(
+        folder,
+        tuple(f"{name}.onnx" for name in made.graphs),
+        size,
+        sum(p.numel() for p in model.parameters()),
+        made.error,
+        len(SIZES),
+    )
+
+
+def graphs_of(task: Any, model: nn.Module, source: str) -> Graphs:
     refuse_others(task)
-    if folder.exists() and any(folder.iterdir()):
-        raise ConfigError(
-            "the folder is not empty", where=folder, remedy=("name another with ", Option("out"))
-        )
-    model.eval()
     reads = task.input_field.portable()
     writes = isinstance(task, ExportsSteps)
     graphs = step_graphs(task, model) if writes else {"model": whole_graph(task, model)}
@@ -93,22 +126,7 @@ def export_onnx(task: Any, model: nn.Module, folder: Path, *, source: str) -> Ex
     }
     if writes:
         manifest["steps"] = step_manifest(task, model, graphs)
-    checks = checks_of(task, model)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, each in graphs.items():
-        write_atomic(folder / f"{name}.onnx", each.data)
-    write_atomic(folder / "model.json", as_json(manifest))
-    shutil.copyfile(Path(__file__).with_name("standalone.py"), folder / "predict.py")
-    write_atomic(folder / "check.json", as_json(checks))
-    write_atomic(folder / "README.md", readme(graphs, manifest))
-    return Exported(
-        folder,
-        tuple(f"{name}.onnx" for name in graphs),
-        sum(len(each.data) for each in graphs.values()),
-        sum(p.numel() for p in model.parameters()),
-        max(each.error for each in graphs.values()),
-        len(SIZES),
-    )
+    return Graphs(graphs, manifest, checks_of(task, model))
 
 
 def refuse_others(task: Any) -> None:

@@ -460,7 +460,7 @@ class Model:
         return {"labels": chosen, "probabilities": named, "text": item}
 
     def words(self, item):
-        return self.reader.words(item) if hasattr(self.reader, "words") else item
+        return self.reader.words(item) if isinstance(item, str) else item
 
 
 def check(model, path):

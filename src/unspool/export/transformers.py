@@ -30,8 +30,9 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from unspool.errors import ConfigError, Option
+from unspool.errors import ConfigError
 from unspool.export.checkpoint import Checkpoint, checkpoint_of, config_of
+from unspool.export.folder import refuse_full
 from unspool.export.hub_tokenizer import write_tokenizer
 from unspool.io.files import write_atomic, write_json
 from unspool.nn.pretrained.layouts import LAYOUTS
@@ -84,10 +85,7 @@ def export_transformers(
     task: Any, model: nn.Module, folder: Path, *, source: str
 ) -> ExportedFolder:
     """Write config.json, model.safetensors and the tokenizer of a run into a new folder."""
-    if folder.exists() and any(folder.iterdir()):
-        raise ConfigError(
-            "the folder is not empty", where=folder, remedy=("name another with ", Option("out"))
-        )
+    refuse_full(folder)
     made = checkpoint_of(task, model.eval())
     config = config_of(made)
     layout = LAYOUTS[made.kind](Settings(folder / "config.json", config))
