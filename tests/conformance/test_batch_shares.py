@@ -11,7 +11,7 @@ import pytest
 import torch
 from every_model import CASES, Made, make
 
-from unspool.data.share import WHOLE, Share
+from unspool.data.batching import WHOLE, Share
 from unspool.nn.network import map_state
 from unspool.tasks.task import fits_directly
 from unspool.training.processes import shared_carry
@@ -25,7 +25,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def gradient(made: Made, shares: list[Share]) -> tuple[float, int, dict[str, torch.Tensor], Any]:
-    """The summed loss and gradient of the second batch of an epoch, after the state of the first."""
+    """Summed loss and gradient of the second batch of an epoch, after the state of the first."""
     task, model, part = made
     batches: Any = task.batches(part, training=True)
     state = task.loss(model, batches.batch(0, 0), None).carry

@@ -206,6 +206,7 @@ def refuse_changes(
         for name in ("precision", "device")
         if getattr(requested.train, name) == "auto"
     }
+    kept["processes"] = stored.train.processes  # a run may go on with another number
     if kept:
         requested = requested.model_copy(update={"train": requested.train.model_copy(update=kept)})
     before, after = (

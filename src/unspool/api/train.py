@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -85,11 +87,13 @@ def train(
     sources = _sources(data, labels, valid, test)
     out = None if out is None else path_of(out, "out")
     start = None if start is None else path_of(start, "start")
-    with watching(quiet, note=note, watcher=watcher, progress=progress) as shown:
+    if "WORLD_SIZE" in os.environ and (followed := followed_run(sources)):
+        return load(followed)
+    with watching(quiet, note=note, watcher=watcher, progress=progress) as shown, leading():
         if resume:
             folder = _resumed(out, task, model, settings, config, start)
             with folder.holding():
-                return _resume(folder, sources, shown, rescue)
+                return _resume(folder, sources, shown, rescue, requested_processes(settings))
         if sources.get("train", "") == "":
             raise ConfigError("no data", remedy=("name a file: ", Command("train", "reviews.csv")))
         plan = open_data(sources["train"], task=task, settings=settings, config_file=config)
@@ -297,19 +301,65 @@ def _whole(
     return run
 
 
+def followed_run(sources: Mapping[str, Source]) -> Path | None:
+    """The run of another process of torchrun, trained along with it; None in the first process."""
+    from unspool.api.processes import follow_launched, follows
+
+    def plans_of(folder: RunFolder) -> dict[str, Plan]:
+        return recorded_plans(folder, folder.read_config(), sources)
+
+    return follow_launched(plans_of) if follows() else None
+
+
+@contextmanager
+def leading() -> Iterator[None]:
+    """Let the other processes of torchrun end with this one."""
+    try:
+        yield
+    finally:
+        if "WORLD_SIZE" in os.environ:
+            from unspool.api.processes import end_launched
+
+            end_launched()
+
+
+def requested_processes(settings: Mapping[str, Any]) -> int | None:
+    """The number of processes to resume on; None: as many as before."""
+    value = settings.get("train.processes", settings.get("processes"))
+    return None if value is None else int(value)
+
+
 def _resume(
-    folder: RunFolder, sources: Mapping[str, Source], shown: Shown, rescue: str | Path | None
+    folder: RunFolder,
+    sources: Mapping[str, Source],
+    shown: Shown,
+    rescue: str | Path | None,
+    processes: int | None,
 ) -> Run:
     """Go on with a run; data that are `given` stand for the recorded ones, as after a move."""
     record = folder.read_record()
     if (folder.path / RESULT).exists() and AUTO not in record:
         shown.note("the search is finished")
         return load(folder.path)
-    config = with_device(folder.read_config(), resumed=True)
-    config = with_precision(config)  # runs of old may have recorded `auto`
+    config = with_precision(with_device(folder.read_config(), resumed=True))
     spare = check_rescue(
         rescue, folder.path, several=Option("folds") if config.data.folds else None
     )
+    plans = recorded_plans(folder, config, sources)
+    if AUTO in record:
+        return resume_auto(folder, record[AUTO], plans, shown)
+    if config.data.whole:
+        start = open_start(record["start"]["path"]) if "start" in record else None
+        report = cross_validate(folder, config, plans, start, shown)
+        return _whole(folder, config, plans, start, report, shown)
+    return resume_training(folder, plans, shown, spare, processes)
+
+
+def recorded_plans(
+    folder: RunFolder, config: Config, sources: Mapping[str, Source]
+) -> dict[str, Plan]:
+    """The plans of a run that has begun, of its recorded data or of `sources` in their place."""
+    record = folder.read_record()
     plans: dict[str, Plan] = {}
     for name, source in sources.items():
         if name not in record["data"]:
@@ -345,13 +395,7 @@ def _resume(
             plans |= split_plans(plan, config.data)[0]
         else:
             plans[name] = plan
-    if AUTO in record:
-        return resume_auto(folder, record[AUTO], plans, shown)
-    if config.data.whole:
-        start = open_start(record["start"]["path"]) if "start" in record else None
-        report = cross_validate(folder, config, plans, start, shown)
-        return _whole(folder, config, plans, start, report, shown)
-    return resume_training(folder, plans, shown, spare)
+    return plans
 
 
 def _sources(data: Any, labels: Any, valid: Any, test: Any) -> dict[str, Source]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from torch import nn
 
 from unspool.api.run import Run
 from unspool.config import Config
+from unspool.config.resolve import changed
 from unspool.data.corpus import Corpus
 from unspool.data.fields.tokens import read_tokenizer
 from unspool.data.part import Part
@@ -43,6 +45,7 @@ from unspool.training.folder import RunFolder
 from unspool.training.machine import precision_note, tune_process, with_device, with_precision
 from unspool.training.optim import build_optimizer
 from unspool.training.output_folder import FolderHandle
+from unspool.training.processes import Processes
 from unspool.training.progress import Shown
 from unspool.training.signals import Interrupted, stop_on_signals
 from unspool.training.tensors import save_tensors
@@ -109,14 +112,14 @@ def start_training(
         corpus = replace(again, notes=corpus.notes)
     for line in [*corpus.notes, *corpus.cached]:
         note(line)
-    threads = config.train.threads or torch.get_num_threads()
+    threads = config.train.threads or max(1, torch.get_num_threads() // config.train.processes)
     tune_process(threads)
     files = data_files(plans)
     task = kind(config, corpus.fields)
     if fits_directly(task):
         folder.write_config(config, files, threads)
         return _fit(folder, task, corpus, plans, shown, rescue)
-    model = _initial_model(task)
+    model = initial_model(task)
     origins: dict[str, dict[str, str]] = {}
     if start is not None:
         note(take_over(task, model, start))
@@ -137,12 +140,17 @@ def start_training(
 
 
 def resume_training(
-    folder: RunFolder, plans: dict[str, Plan], shown: Shown, rescue: Path | None = None
+    folder: RunFolder,
+    plans: dict[str, Plan],
+    shown: Shown,
+    rescue: Path | None = None,
+    processes: int | None = None,
 ) -> Run:
-    """Train from the newest checkpoint."""
+    """Train from the newest checkpoint; on another number of `processes` than before, if given."""
     record = folder.read_record()
-    config = with_device(folder.read_config(), resumed=True)
-    config = with_precision(config)  # runs of old may have recorded `auto`
+    config = with_precision(with_device(folder.read_config(), resumed=True))
+    if processes is not None:
+        config = changed(config, {"train.processes": processes})
     given_words = "start" in record or config.embedding.extend
     fitted = read_tokenizer(folder.path) if given_words else None
     corpus = TASKS[config.task].load_corpus(config, plans, fitted=fitted, progress=shown.progress)
@@ -150,11 +158,11 @@ def resume_training(
     task = TASKS[config.task](config, corpus.fields)
     if fits_directly(task):
         return _fit(folder, task, corpus, plans, shown, rescue)
-    model = _initial_model(task)
+    model = initial_model(task)
     return _train(folder, task, model, corpus, plans, shown, resume=True, rescue=rescue)
 
 
-def _initial_model(task: Task) -> nn.Module:
+def initial_model(task: Task) -> nn.Module:
     """The model, with the initial weights of the run's seed."""
     torch.manual_seed(task.config.train.seed)
     model = build_model(task, training=True)
@@ -180,8 +188,13 @@ def _train(
     settings = task.config.train
     note(precision_note(settings.precision, settings.device))
     model.to(settings.device)
-    with spare_folder(rescue, folder, task, corpus.parts) as spare:
-        trainer = Trainer(task, model, corpus.parts, folder, shown.watcher, spare)
+    with (
+        spare_folder(rescue, folder, task, corpus.parts) as spare,
+        processes_of(folder, task.config, dict(plans)) as processes,
+    ):
+        if processes.size > 1:
+            note(f"processes: {processes.size}, {torch.get_num_threads()} threads each")
+        trainer = Trainer(task, model, corpus.parts, folder, shown.watcher, spare, processes)
         if resume:
             trainer.resume()
             note(f"resuming at step {trainer.counters.step} of {trainer.total}")
@@ -203,11 +216,23 @@ def _train(
             write_atomic(folder.path / "README.md", card)
             list_hash(folder.metrics)
             raise
+        processes.leave()
         folder = trainer.folder
         folder.record_weights(None)
         note(f"finished: {counters.finished}; {counters.seconds:.0f} s of training")
         folder.load_weights(model)
         return report_run(folder, task, model, corpus, plans, counters, shown)
+
+
+def processes_of(
+    folder: RunFolder, config: Config, plans: dict[str, Plan]
+) -> AbstractContextManager[Processes]:
+    """The processes that train together."""
+    if config.train.processes == 1 and "WORLD_SIZE" not in os.environ:
+        return nullcontext(Processes())
+    from unspool.api.processes import training_processes
+
+    return training_processes(folder, config, plans)
 
 
 @contextmanager

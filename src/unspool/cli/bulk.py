@@ -14,7 +14,6 @@ import io
 import json
 import os
 import signal
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
@@ -23,7 +22,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -44,6 +43,7 @@ from unspool.data.plan import Plan
 from unspool.errors import DataError, Option, RunError, UserError
 from unspool.io.files import hash_of, open_regular, parse_json
 from unspool.io.lock import lock_file
+from unspool.io.parent import end_with_parent
 from unspool.training.machine import tune_process
 
 CHUNK = 4096  # texts; a multiple of what every task predicts at once
@@ -191,19 +191,12 @@ _worker: list[Worker] = []  # of this process, once it has started
 def start(job: BulkPrediction, folder: str) -> None:
     """Load the model in a new process, which ends with the one that has started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the first process sees to it
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    end_with_parent()
     os.chdir(folder)
     for plugin in job.plugins:
         load_plugin(plugin)
     tune_process(job.threads)
     _worker[:] = [Worker(job, load(job.run, note=lambda line: None))]
-
-
-def end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def predict_chunk(chunk: ItemChunk) -> PredictedChunk:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -67,6 +68,15 @@ def train(
             " the contextual vectors of a run of --task elmo.",
         ),
     ] = None,
+    processes: Annotated[
+        int | None,
+        Option(
+            "--processes",
+            metavar="N",
+            help="Share the rows of each batch among N processes of this machine; the result is"
+            " that of one. Under torchrun its processes are used.",
+        ),
+    ] = None,
     budget: Annotated[
         str | None,
         Option(
@@ -126,9 +136,14 @@ def train(
       unspool train reviews.csv --folds 10 --group author
       unspool train recordings/ --group name --set window=128
       unspool train loads.csv --task forecast --horizon 24
+      unspool train book.txt --model lstm --processes 2
     """
     from unspool.api.train import train as run_training
     from unspool.training.progress import Printed
+
+    settings = assignments(set_, reading)
+    if processes is not None:
+        settings["train.processes"] = processes
 
     with show.reading() as progress:
         run = run_training(
@@ -146,8 +161,10 @@ def train(
             note=show.note,
             watcher=Printed(show.console()),
             progress=progress,
-            **assignments(set_, reading),
+            **settings,
         )
+    if int(os.environ.get("RANK", 0)) and "MASTER_ADDR" in os.environ:
+        return  # the first process of torchrun reports
     if run.report is not None:
         where = "by cross-validation" if run.report_part == "folds" else ""
         show.note(f"{where or f'on the {run.report_part} part'}:")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
-from pydantic import field_validator
+from typing import Literal
 
 from unspool.config.section import MOST, TEXTS, Names, Section, setting
 
@@ -311,12 +309,6 @@ class DataConfig(Section):
         ge=0,
         le=2**31,
     )
-
-    @field_validator("group", mode="before")
-    @classmethod
-    def _of_old(cls, value: Any) -> Any:
-        """Runs of old recorded null."""
-        return "auto" if value is None else value
 
     @property
     def grouped(self) -> bool:

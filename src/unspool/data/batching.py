@@ -6,12 +6,31 @@ without replaying the ones before.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from unspool.data.part import Batch, Part
-from unspool.data.share import WHOLE, Share
 
 POOL = 100  # batches whose rows are sorted together: little padding, yet new company every epoch
+
+
+class Share(NamedTuple):
+    """Share `number` of `of`: every `of`-th row of a batch, so that long and short rows mix."""
+
+    number: int = 0
+    of: int = 1
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The rows of this share; where none is left, the first, which then counts for nothing."""
+        return rows[self.number :: self.of] if self.counts(len(rows)) else rows[:1]
+
+    def counts(self, rows: int) -> bool:
+        """Whether a batch of so many rows has one for this share."""
+        return self.number < rows
+
+
+WHOLE = Share()
 
 
 class BucketBatches:

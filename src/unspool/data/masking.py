@@ -12,8 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.batching import BucketBatches
-from unspool.data.share import WHOLE, Share
+from unspool.data.batching import WHOLE, BucketBatches, Share
 from unspool.errors import DataError
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import MASK, MASK_ID, UNK_ID

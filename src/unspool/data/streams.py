@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unspool.data.batching import WHOLE, Share
 from unspool.data.fields.tokens import Tokens
-from unspool.data.share import WHOLE, Share
 from unspool.errors import DataError
 
 

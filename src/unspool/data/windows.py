@@ -18,8 +18,8 @@ import torch
 from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 
+from unspool.data.batching import WHOLE, Share
 from unspool.data.calendar import TimeStep, calendar
-from unspool.data.share import WHOLE, Share
 from unspool.data.store.ragged import Ragged
 
 ONE = TimeStep(1.0)

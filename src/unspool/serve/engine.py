@@ -11,16 +11,15 @@ import select
 import signal
 import socket
 import sys
-import threading
 import traceback
 from collections import deque
 from dataclasses import dataclass
-from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unspool.errors import UserError
+from unspool.io.parent import end_with_parent
 from unspool.serve import frames
 from unspool.serve.frames import RequestReader, reply_frame
 from unspool.serve.problems import Problem, problem_content
@@ -62,7 +61,7 @@ def run_engine(connection: Connection, settings: EngineSettings) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the parent drains
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    end_with_parent()
     channel = socket.socket(fileno=os.dup(connection.fileno()))
     connection.close()
     channel.setblocking(True)
@@ -81,13 +80,6 @@ def run_engine(connection: Connection, settings: EngineSettings) -> None:
     engine.run()
     sys.stderr.flush()
     os._exit(0)  # without the time that the libraries take to unload
-
-
-def end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(0)
 
 
 class Engine:

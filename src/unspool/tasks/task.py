@@ -19,13 +19,12 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config import Config
-from unspool.data.batching import BucketBatches
+from unspool.data.batching import WHOLE, BucketBatches, Share
 from unspool.data.corpus import Corpus, Fields, encode_table, fit_fields, load_corpus
 from unspool.data.fields.field import Field
 from unspool.data.fields.label import NamesField
 from unspool.data.part import Part, moved
 from unspool.data.plan import Plan
-from unspool.data.share import WHOLE, Share
 from unspool.data.split import HoldOut
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, DataError

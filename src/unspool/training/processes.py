@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -22,7 +22,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from unspool.data.share import Share
+from unspool.data.batching import Share
 from unspool.errors import Option, TrainingError
 from unspool.training.checkpoint import flatten_carry, unflatten_carry
 from unspool.training.signals import SIGNALS
@@ -41,7 +41,7 @@ class Processes:
 
     rank: int = 0
     size: int = 1
-    exchanges: MutableMapping[int, int] = field(default_factory=dict)
+    exchanges: Any = field(default_factory=lambda: [0])
     started: Mapping[int, BaseProcess] = field(default_factory=dict)
     waiting: Any = None  # a group with a long timeout
 
@@ -156,7 +156,7 @@ class Processes:
     @contextmanager
     def _exchange(self) -> Iterator[None]:
         """Count an exchange; where it fails, name the process that is to blame."""
-        self.exchanges[self.rank] = self.exchanges.get(self.rank, 0) + 1
+        self.exchanges[self.rank] += 1
         try:
             yield
         except RuntimeError as error:
@@ -174,9 +174,9 @@ class Processes:
             if process.exitcode is not None:
                 how = f"killed by signal {-process.exitcode}" if process.exitcode < 0 else "failed"
                 return f"process {rank + 1} of {self.size} has ended ({how})"
-        mine = self.exchanges.get(self.rank, 0)
+        mine = self.exchanges[self.rank]
         for rank in range(self.size):
-            if self.exchanges.get(rank, 0) < mine:
+            if self.exchanges[rank] < mine:
                 late = f"process {rank + 1} of {self.size} has ended, or has not answered"
                 return f"{late} for {TIMEOUT:g} s"
         return f"a process of {self.size} has ended, or has not answered for {TIMEOUT:g} s"

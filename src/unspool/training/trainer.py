@@ -16,8 +16,8 @@ import torch
 from torch import nn
 
 from unspool.config import TrainConfig
+from unspool.data.batching import Share
 from unspool.data.part import moved
-from unspool.data.share import Share
 from unspool.errors import Option, RunError, TrainingError
 from unspool.tasks import Task
 from unspool.tasks.abilities import LocatesBatches
@@ -207,12 +207,12 @@ class Trainer:
             self._seed(share)
             with autocast(train.precision, self.device.type):
                 step = self.task.loss(self.model, batch, carry)
+            weight = 1 if whole else step.targets * share.counts(rows)
+            if step.loss.requires_grad:  # a row may have nothing to predict, as a single note
+                (step.loss * weight).backward()
             if whole:
-                step.loss.backward()
                 loss = float(step.loss.detach())
                 return BatchResult(loss, step.targets, step.tokens, [step.carry])
-            weight = step.targets if share.counts(rows) else 0
-            (step.loss * weight).backward()
             total += float(step.loss.detach()) * weight
             targets, tokens = targets + weight, tokens + step.tokens * bool(weight)
             carries.append(step.carry)
@@ -224,7 +224,7 @@ class Trainer:
 
     def _seed(self, share: Share) -> None:
         """Dropout is a function of the step, and of the share of its batch."""
-        seed = self.train.seed * 1_000_003 + self.counters.step + share.index * SHARE_SEED
+        seed = self.train.seed * 1_000_003 + self.counters.step + share.number * SHARE_SEED
         torch.default_generator.manual_seed(seed)
         if self.device.type != "cpu":  # torch.manual_seed would also ask for every kind of GPU
             torch.manual_seed(seed)
