@@ -14,13 +14,13 @@ import pytest
 import unspool
 from unspool.api import auto
 from unspool.api import held_out as held_out_rows
+from unspool.api import tried as tried_models
 from unspool.api.auto import seconds_of
-from unspool.api.settings import make_config
 from unspool.api.tried import TriedModel, best_mean, mean_metrics, standard_error
-from unspool.config.resolve import changed
 from unspool.errors import ConfigError, UserError
-from unspool.training.checkpoint import Counters
+from unspool.tasks import TASKS
 from unspool.training.signals import Interrupted
+from unspool.training.trainer import Pace, Paused, Trainer
 
 SMALL_CNN = {"embedding": 8, "filters": 4, "layers": 1, "epochs": 1, "threads": 1, "quiet": True}
 SMALL = {**SMALL_CNN, "hidden": 8}
@@ -46,7 +46,7 @@ def few(monkeypatch, networks=("cnn", "gru")) -> None:
     from unspool.tasks.document import DocumentTask
 
     monkeypatch.setattr(DocumentTask, "candidates", classmethod(lambda cls: list(networks)))
-    monkeypatch.setattr(auto, "HOPELESS", 2.0)  # none is left out
+    monkeypatch.setattr(tried_models, "HOPELESS", 2.0)  # none is left out
 
 
 def train(data, out, **settings):
@@ -182,7 +182,7 @@ def test_no_time_for_networks(data, tmp_path, monkeypatch) -> None:
 def test_what_it_is_not_for(data, book, tmp_path) -> None:
     with pytest.raises(ConfigError, match="budget= is for model="):
         unspool.train(data, model="gru", budget="5m", out=tmp_path / "a", **SMALL)
-    with pytest.raises(ConfigError, match="is for new models of classify and regress"):
+    with pytest.raises(ConfigError, match=r"is for new models of .*, without folds"):
         unspool.train(book, task="generate", model="auto", out=tmp_path / "b", **SMALL)
     with pytest.raises(ConfigError, match="needs a validation part"):
         train(data, tmp_path / "c", task="regress", label="stars", valid_share=0)
@@ -218,28 +218,116 @@ def test_few_rows_are_scored_by_models_of_other_folds(data, tmp_path, monkeypatc
     ]
 
 
-def test_a_network_that_is_too_slow_is_left_out_after_a_fold(data, tmp_path, monkeypatch) -> None:
-    few(monkeypatch)
-    monkeypatch.setattr(auto, "out_of_time", lambda run: run.config.model_name == "cnn")
+@pytest.fixture
+def ticking(monkeypatch):
+    """A clock by which each update of a network takes a second, and all else no time."""
+    seconds, step = [0.0], Trainer._step
+
+    def slow(self) -> bool:
+        seconds[0] += 1
+        return step(self)
+
+    monkeypatch.setattr(Trainer, "_step", slow)
+    monkeypatch.setattr(auto, "processor_seconds", lambda: seconds[0])
+
+
+@pytest.mark.parametrize("networks", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("folds", [0, 5])
+def test_the_networks_use_the_budget_up(networks, folds) -> None:
+    share, reached, spent = auto.share_of(600.0, networks, folds), [0.0] * networks, 0.0
+    pause, alive = share / 2 ** int(np.ceil(np.log2(networks))), networks
+    while alive > 1:
+        for i in range(alive):
+            spent, reached[i] = spent + pause - reached[i], pause
+        alive, pause = -(-alive // 2), 2 * pause
+    spent += share - reached[0] + share * max(0, folds - 1)
+    assert spent == pytest.approx(600)
+    assert pause == pytest.approx(share)
+
+
+def test_the_worse_half_is_stopped_early(data, tmp_path, monkeypatch, ticking) -> None:
+    """What is stopped is not paid for again, and its time is known."""
+    few(monkeypatch, ["cnn", "gru", "lstm", "transformer"])
+    monkeypatch.setattr(auto, "far_better", lambda tried, run: None)
     notes: list[str] = []
-    run = train(data, tmp_path / "run", label="label", note=notes.append)
-    assert "— cnn: too slow for its time, left out" in notes
-    tried = json.loads((run.path / "auto.json").read_text())["models"]
-    assert [own["model"] for own in tried] == [*QUICK, "gru", "gru-seed2"]
-    assert [own.name for own in (run.path / "tried" / "cnn").iterdir()] == ["1"]
+    run = unspool.train(
+        data, model="auto", budget="400s", out=tmp_path / "run", label="label",
+        note=notes.append, **{**SMALL, "epochs": 1000, "patience": 0},
+    )  # fmt: skip
+    record = json.loads((run.path / "auto.json").read_text())
+    stopped = [own for own in record["models"] if own["stopped"]]
+    ended = [own for own in record["models"] if not own["stopped"]]
+    assert len(stopped) == 3
+    assert [own["model"] for own in ended][:3] == QUICK
+    best = ended[3]["seconds"]
+    share = auto.share_of(400 - sum(own["seconds"] for own in ended[:3]), 4, 5)
+    assert best == pytest.approx(5 * share, abs=5)
+    shares = sorted(own["seconds"] / share for own in stopped)
+    assert shares == pytest.approx([0.25, 0.25, 0.5], abs=0.03)
+    assert record["seconds"] == pytest.approx(400, abs=10)
+    assert sum(line.endswith("  stopped early") for line in notes) == 3
+    for own in stopped:
+        assert not (run.path / "tried" / own["model"] / "2").exists()
+        log = (run.path / "tried" / own["model"] / "1" / "metrics.jsonl").read_text()
+        assert "valid_accuracy" in log.splitlines()[-1]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "epoch", "most", "late"),
-    [(8.0, 1, 8.0, True), (8.1, 0, 8.0, True), (8.0, 2, 8.0, False), (3.0, 1, 8.0, False),
-     (9.0, 0, 0.0, False)],
-)  # fmt: skip
-def test_a_network_that_has_made_two_epochs_was_not_too_slow(seconds, epoch, most, late) -> None:
-    run = SimpleNamespace(
-        counters=Counters(seconds=seconds, epoch=epoch),
-        config=changed(make_config("classify", "gru"), {"train.max_seconds": most}),
-    )
-    assert auto.out_of_time(run) is late
+def test_a_pause_changes_no_weights(data, tmp_path, monkeypatch, ticking) -> None:
+    settings = {"label": "label", "model": "gru", "baseline": False, "keep": "last", "epochs": 3,
+                "patience": 0, "batch": 16, "hidden": 8, "embedding": 8, "threads": 1,
+                "quiet": True}  # fmt: skip
+    whole = unspool.train(data, out=tmp_path / "whole", **settings)
+    real = Trainer.__init__
+
+    def pausing(self, *rest, **more) -> None:
+        real(self, *rest, **more)
+        self.pace = Pace(auto.processor_seconds, pauses.pop())
+
+    pauses = [0.0, 8.0, 3.0]
+    monkeypatch.setattr(Trainer, "__init__", pausing)
+    for attempt in range(2):
+        with pytest.raises(Paused) as caught:
+            unspool.train(
+                None if attempt else data, out=tmp_path / "run", resume=bool(attempt),
+                **({"quiet": True} if attempt else settings),
+            )  # fmt: skip
+        assert caught.value.metrics["accuracy"] == caught.value.rank[0]
+        assert caught.value.seconds == pytest.approx((3, 8)[attempt], abs=3)
+    run = unspool.train(resume=True, out=tmp_path / "run", quiet=True)
+    for name, weights in whole.model.state_dict().items():
+        assert weights.equal(run.model.state_dict()[name]), name
+
+
+@pytest.mark.parametrize("task", ["tag", "forecast"])
+def test_tasks_without_a_mean_keep_the_best(task, tmp_path, monkeypatch) -> None:
+    kind = TASKS[task]
+    networks = {"tag": ["bilstm", "cnn"], "forecast": ["gru", "cnn"]}[task]
+    monkeypatch.setattr(kind, "candidates", classmethod(lambda cls: networks))
+    more: dict[str, object] = {}
+    if task == "tag":
+        lines = [f"the DET\n{w} NOUN\nruns VERB\n" for w in ("dog", "cat", "bird") * 20]
+        (tmp_path / "a.conll").write_text("\n".join(lines))
+        path = tmp_path / "a.conll"
+    else:
+        path = tmp_path / "a.csv"
+        values = [f"{np.sin(i / 3) + i % 7:.4f}" for i in range(400)]
+        path.write_text("y\n" + "\n".join(values) + "\n")
+        more = {"horizon": 4, "window": 12}
+    notes: list[str] = []
+    run = unspool.train(
+        path, task=task, model="auto", budget="60s", out=tmp_path / "run", note=notes.append,
+        hidden=8, embedding=8, epochs=1, threads=1, quiet=True, **more,
+    )  # fmt: skip
+    record = json.loads((run.path / "auto.json").read_text())
+    metric = run.task.metric
+    ended = [own for own in record["models"] if not own["stopped"]]
+    best = max(ended, key=lambda own: metric.rank(own["valid"]))
+    assert [own["model"] for own in record["models"] if own["kept"]] == [best["model"]]
+    assert run.config.model_name == best["model"].removesuffix("-seed2")
+    assert run.comparison.conclusion.startswith(("use this run, ", "use "))
+    assert set(run.comparison.baselines) == {own["model"] for own in ended} - {best["model"]}
+    loaded = unspool.load(run.path)
+    assert loaded.report.metrics == run.report.metrics
 
 
 def fold_rows(run, data):
@@ -265,11 +353,11 @@ def test_a_stopped_search_goes_on(data, tmp_path, monkeypatch) -> None:
     whole = train(data, tmp_path / "whole", label="label")
     real, calls = auto.start_training, []
 
-    def stop_at_the_ninth(home, *rest):
+    def stop_at_the_ninth(home, *rest, **more):
         calls.append(home.path)
         if len(calls) == 9:
             raise Interrupted(2, home.path, 7)
-        return real(home, *rest)
+        return real(home, *rest, **more)
 
     monkeypatch.setattr(auto, "start_training", stop_at_the_ninth)
     with pytest.raises(Interrupted, match=r"resume=True, out=.*stopped\"\)$"):
@@ -426,7 +514,7 @@ def test_what_names_one_model_trains_one(data, tmp_path, small_default, settings
 def test_a_model_that_is_surely_worse_ends_after_a_fold(
     data, tmp_path, monkeypatch, small_default
 ) -> None:
-    monkeypatch.setattr(auto, "paired_interval", lambda one, other: (-0.4, -0.2))
+    monkeypatch.setattr(tried_models, "paired_interval", lambda one, other: (-0.4, -0.2))
     notes: list[str] = []
     run = unspool.train(data, label="label", out=tmp_path / "run", note=notes.append, quiet=True)
     assert re.search("— bilstm: far behind .*linear on the first fold, left out", "\n".join(notes))
@@ -436,15 +524,15 @@ def test_a_model_that_is_surely_worse_ends_after_a_fold(
 def test_better_by_chance_goes_on(data, tmp_path, small_default) -> None:
     run = unspool.train(data, label="label", out=tmp_path / "run", quiet=True, model="linear")
     tried = [held_out(run, "best", 80, 0.9)]
-    worse = SimpleNamespace(task=run.task)
+    worse = SimpleNamespace(task=SimpleNamespace(metric=run.task.metric))
 
     def far(right: int) -> bool:
         model = held_out(run, "", right, 0.9)
         models = iter([model, tried[0]])
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(TriedModel, "of", classmethod(lambda cls, *rest: next(models)))
-            return auto.far_better(tried, worse) is not None
+            return tried_models.far_better(tried, worse) is not None
 
     assert far(50)
     assert not far(78)
-    assert auto.far_better([], worse) is None
+    assert tried_models.far_better([], worse) is None

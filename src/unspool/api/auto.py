@@ -5,9 +5,8 @@ some is better than the best one: those of the validation part, or of small data
 scored by a model of the other folds. The test part, if there is one, is only reported on. Every
 model that was tried stays as a run in the folder `tried`.
 
-`--model auto` has a budget of time: each network gets half of the time that is left, and at the end
-the best one is trained again with another seed. Where no model is named, the default network alone
-is tried beside the simple models, without a budget.
+`--model auto` has a budget of processor time, which networks share by successive halving. Where no
+model is named, the default network alone is tried beside the simple models, without a budget.
 """
 
 from __future__ import annotations
@@ -30,28 +29,35 @@ from unspool.api.training import (
     start_training,
     write_report,
 )
-from unspool.api.tried import TriedModel, best_mean, mean_scores, rows, table, task_of
+from unspool.api.tried import (
+    Trial,
+    TriedModel,
+    best_mean,
+    far_better,
+    mean_scores,
+    rows,
+    table,
+    task_of,
+)
 from unspool.config import Config
 from unspool.config.resolve import build, changed
 from unspool.data.corpus import Corpus
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError, Option
 from unspool.io.files import write_json
-from unspool.tasks import TASKS, Report
-from unspool.tasks.task import fits_directly
+from unspool.tasks import Report
+from unspool.tasks.inputs.text import DIRECT_FIT
 from unspool.training.checkpoint import Counters
-from unspool.training.comparison import paired_interval
 from unspool.training.folder import RunFolder
 from unspool.training.progress import Note, Shown
 from unspool.training.signals import Interrupted
 from unspool.training.tensors import save_tensors
+from unspool.training.trainer import WALL_CLOCK, Pace, Paused
 
 AUTO = "auto"  # as the name of a model
 RESULT = "auto.json"
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 LEAST = 5.0  # seconds for which a network is worth beginning
-LEAST_EPOCHS = 2  # of a fold, for which it is worth going on with the others
-HOPELESS = 0.05  # how much worse than the best a model surely is on a fold that ends its trial
 
 
 def seconds_of(budget: str | float) -> float:
@@ -117,16 +123,18 @@ class Search:
     folds: int
     budget: float | None  # seconds; None: no limit, and no second seed
     shown: Shown
+    trials: dict[str, Trial] = field(default_factory=dict)  # by name
     whole: dict[str, Run] = field(default_factory=dict)  # models of all rows, by name
 
     def run(self) -> Run:
-        tried = self.try_all()
+        self.try_all()
+        tried = self.tried
+        stopped = [trial for trial in self.trials.values() if not trial.model and trial.metrics]
         chosen = best_mean(tried)
-        for line in table(tried, chosen):
+        for line in table(tried, chosen, stopped):
             self.shown.note(line)
-        seconds = sum(model.seconds for model in tried)
-        record = {"budget": self.budget, "folds": self.folds, "seconds": round(seconds, 1)}
-        write_json(self.folder.path / RESULT, {**record, "models": rows(tried, chosen)})
+        record = {"budget": self.budget, "folds": self.folds, "seconds": round(self.spent, 1)}
+        write_json(self.folder.path / RESULT, {**record, "models": rows(tried, chosen, stopped)})
         run = self.keep(chosen)
         same = [chosen[0].name] if len(chosen) == 1 else []
         rest = {model.name: self.report(model) for model in tried if model.name not in same}
@@ -154,77 +162,114 @@ class Search:
             return f"{names[0]}: the best on {where}"
         return f"the mean of {', '.join(names[:-1])} and {names[-1]}: the best on {where}"
 
-    def try_all(self) -> list[TriedModel]:
-        tried, waiting = list[TriedModel](), dict(self.configs)
-        left = math.inf if self.budget is None else self.budget
-        while waiting:
-            name = next(iter(waiting))
-            config = waiting.pop(name)
-            quick = fits_directly(
-                TASKS[config.task](config, TASKS[config.task].make_fields(config))
+    @property
+    def tried(self) -> list[TriedModel]:
+        return [trial.model for trial in self.trials.values() if trial.model is not None]
+
+    @property
+    def spent(self) -> float:
+        return sum(trial.seconds for trial in self.trials.values())
+
+    @property
+    def left(self) -> float:
+        """Seconds of the budget that nothing has used; 0 if it is over."""
+        return math.inf if self.budget is None else max(0.0, self.budget - self.spent)
+
+    def try_all(self) -> None:
+        """Try the simple models, and the networks as far as the budget goes."""
+        networks = list[Trial]()
+        for name, config in self.configs.items():
+            trial = self.trials[name] = Trial(name, config)
+            if config.model.network in DIRECT_FIT or self.budget is None:
+                self.shown.note(f"— {name}")
+                self.finish(trial)
+            else:
+                networks.append(trial)
+        if networks:
+            self.race(networks)
+
+    def race(self, networks: list[Trial]) -> None:
+        """Share the budget by successive halving (Jamieson & Talwalkar 2016): train all networks on
+        the first fold, resume the better half for twice as long, and so on. The best one gets the
+        other folds; so do those after it, and the best one with another seed, while there is
+        time."""
+        while share_of(self.left, len(networks), self.folds) * max(1, self.folds) < LEAST:
+            self.shown.note(f"— {networks.pop().name}: no time left")
+            if not networks:
+                return
+        share = share_of(self.left, len(networks), self.folds)
+        for trial in networks:
+            trial.config = changed(trial.config, {"train.max_seconds": share})
+        pause, first = share / 2 ** (len(networks) - 1).bit_length(), networks
+        while len(first) > 1:
+            for trial in first:
+                self.shown.note(f"— {trial.name}, {self.left:.0f} s left")
+                self.advance(trial, pause)
+            networks[: len(first)] = sorted(first, key=lambda trial: trial.rank, reverse=True)
+            first, pause = networks[: -(-len(first) // 2)], 2 * pause
+        best = networks[0]
+        seed = {"train.seed": best.config.train.seed + 1}
+        again = Trial(f"{best.name}-seed2", changed(best.config, seed))
+        for trial in [*networks, again]:
+            needed = best.seconds if trial is again else share * max(1, self.folds) - trial.seconds
+            if trial is best or (best.model and needed <= self.left):
+                self.trials[trial.name] = trial
+                self.shown.note(f"— {trial.name}, {self.left:.0f} s left")
+                self.finish(trial)
+
+    def finish(self, trial: Trial) -> None:
+        """Train the model on every fold, unless the first shows that another is far better."""
+        while len(trial.runs) < max(1, self.folds):
+            better = far_better(self.tried, trial.runs[0]) if len(trial.runs) == 1 else None
+            if better is not None:
+                note = f"— {trial.name}: far behind {better.name} on the first fold, left out"
+                self.shown.note(note)
+                return
+            self.advance(trial)
+        trial.model = TriedModel.of(trial.name, trial.runs, trial.seconds)
+
+    def advance(self, trial: Trial, pause: float = 0.0) -> None:
+        """Train the model on its next fold, or on the training part where there are none, up to a
+        pause. What was begun before is resumed."""
+        if trial.runs and pause:  # it ended before
+            return
+        fold = len(trial.runs) + 1 if self.folds else 0
+        settings = {
+            "data.folds": self.folds,
+            "data.fold": fold,
+            "data.fold_part": "valid",
+            "train.keep": "last",  # the rows of a fold judge the model, and choose no epoch
+        }
+        config = changed(trial.config, settings) if fold else trial.config
+        home, started = self.folder.path / "tried" / trial.name, processor_seconds()
+        # Notes of later folds would be those of the first.
+        shown = self.shown._replace(note=lambda text: None) if fold > 1 else self.shown
+        try:
+            run = self.train(RunFolder(home / str(fold) if fold else home), config, shown, pause)
+        except Paused as paused:
+            trial.paused(paused, processor_seconds() - started)
+            return
+        if "valid" not in run.parts:
+            raise ConfigError(
+                (Option(model="auto"), " needs a validation part"), remedy="set valid_share=0.1"
             )
-            begun = (self.folder.path / "tried" / name).exists()
-            if left < LEAST and not quick and not begun:
-                self.shown.note(f"— {name}: no time left")
-                continue
-            limited = math.isfinite(left)
-            self.shown.note(f"— {name}" + f", {max(0.0, left):.0f} s left" * limited)
-            share = max(LEAST, left / 2 if waiting else left) / max(1, self.folds)
-            limit = {"train.max_seconds": share} if limited and not quick else {}
-            model, seconds = self.try_model(name, changed(config, limit), tried)
-            left -= seconds
-            if model is not None:
-                tried.append(model)
-            if not waiting and name in self.configs and limited:
-                waiting = another_seed(tried, self.configs, left)
-        return tried
+        trial.ended(run, processor_seconds() - started)
 
-    def try_model(
-        self, name: str, config: Config, tried: list[TriedModel]
-    ) -> tuple[TriedModel | None, float]:
-        """On the validation part, or on every fold, and the seconds it took; None: the first fold
-        has shown that there is too little time, or that one that was tried before is far better.
-        What was begun before goes on."""
-        home, runs, seconds = self.folder.path / "tried" / name, list[Run](), 0.0
-        shown = self.shown
-        for fold in range(1, self.folds + 1) if self.folds else [0]:
-            settings = {
-                "data.folds": self.folds,
-                "data.fold": fold,
-                "data.fold_part": "valid",
-                "train.keep": "last",  # the rows of a fold judge the model, and choose no epoch
-            }
-            fold_config = changed(config, settings) if fold else config
-            started = time.monotonic()
-            run = self.train(RunFolder(home / str(fold) if fold else home), fold_config, shown)
-            if "valid" not in run.parts:
-                raise ConfigError(
-                    (Option(model="auto"), " needs a validation part"), remedy="set valid_share=0.1"
-                )
-            trained = 0.0 if run.counters is None else run.counters.seconds
-            seconds += max(trained, time.monotonic() - started)
-            runs.append(run)
-            if fold == 1 and out_of_time(run):
-                self.shown.note(f"— {name}: too slow for its time, left out")
-                return None, seconds
-            if fold == 1 and not fits_directly(run.task) and (better := far_better(tried, run)):
-                self.shown.note(f"— {name}: far behind {better.name} on the first fold, left out")
-                return None, seconds
-            shown = shown._replace(note=lambda text: None)  # the others would say the same
-        return TriedModel.of(name, runs, seconds), seconds
-
-    def train(self, home: RunFolder, config: Config, shown: Shown) -> Run:
+    def train(self, home: RunFolder, config: Config, shown: Shown, pause: float = 0.0) -> Run:
+        pace = WALL_CLOCK if self.budget is None else Pace(processor_seconds, pause)
         try:
             if home.config_file.exists():
                 with home.holding():
-                    return resume_training(home, self.plans, shown)
+                    return resume_training(home, self.plans, shown, pace=pace)
             with home.making():
-                return start_training(home, config, self.plans, None, shown)
+                return start_training(home, config, self.plans, None, shown, pace=pace)
         except Interrupted as stopped:
             raise Interrupted(stopped.number, self.folder.path, stopped.step) from None
 
     def keep(self, chosen: list[TriedModel]) -> Run:
         """The models that were chosen as the run of the whole."""
+        if len(chosen) == 1 and not self.folds:
+            return self.copied(chosen[0].runs[0])
         members = [each for model in chosen for each in self.members(model)]
         if len(members) > 1:
             return self.keep_mean(chosen, members)
@@ -247,8 +292,8 @@ class Search:
         """The models of a kind in a mean: those of the folds, whose errors differ; or one of all
         rows where that takes seconds, or where each fold lacks whole groups."""
         temperatures = [task_of(run).temperature for run in model.runs]
-        config = self.configs[model.name]
-        if not self.folds or not (model.at_once or config.data.grouped):
+        grouped = self.trials[model.name].config.data.grouped
+        if not self.folds or not (model.at_once or grouped):
             share = 1 / len(model.runs)
             return [Member(run, share, t) for run, t in zip(model.runs, temperatures)]
         return [Member(self.train_whole(model), 1.0, float(np.mean(temperatures)))]
@@ -260,7 +305,7 @@ class Search:
         settings: dict[str, Any] = {"data.valid_share": 0.0, "train.keep": "last"}
         if self.budget is not None and not model.at_once:
             settings["train.max_seconds"] = max(LEAST, model.seconds / self.folds)
-        config = changed(self.configs[model.name], settings)
+        config = changed(self.trials[model.name].config, settings)
         home = RunFolder(self.folder.path / "tried" / model.name / "all")
         run = self.whole[model.name] = self.train(home, config, self.shown)
         return run
@@ -285,12 +330,10 @@ class Search:
         parts = task.joined_parts([run.parts for run in runs])
         ends = [run.counters for run in runs if run.counters is not None]
         each = ""
-        if self.folds:
-            each = (
-                f", {len(runs)} models of all rows"
-                if len(runs) == len(chosen)
-                else (f", networks one for each of {self.folds} folds")
-            )
+        if self.folds and len(runs) == len(chosen):
+            each = f", {len(runs)} models of all rows"
+        elif self.folds:
+            each = f", networks one for each of {self.folds} folds"
         counters = Counters(
             tokens=sum(end.tokens for end in ends),
             seconds=sum(member.seconds for member in chosen),
@@ -323,36 +366,17 @@ def once(note: Note) -> Note:
     return show
 
 
-def out_of_time(run: Run) -> bool:
-    """Return whether the seconds of a network were over when it had hardly begun."""
-    counters, most = run.counters, run.config.train.max_seconds
-    if counters is None or not 0 < most <= counters.seconds:
-        return False
-    return counters.epoch < LEAST_EPOCHS
+def processor_seconds() -> float:
+    """Time in which this thread ran: what other programs take is not in it."""
+    return time.thread_time()
 
 
-def far_better(tried: list[TriedModel], run: Run) -> TriedModel | None:
-    """Return the best model so far where a run is surely much worse on the same held-out rows."""
-    if not tried:
-        return None
-    best, mine = max(tried, key=lambda model: model.rank), TriedModel.of("", [run], 0.0)
-    rival = TriedModel.of("", best.runs[:1], 0.0)
-    reports = [model.held_out_report() for model in (mine, rival)]
-    interval = paired_interval(*reports)
-    higher = run.task.metric.higher_is_better
-    surely = interval is not None and higher and interval[1] < -HOPELESS
-    return best if surely else None
-
-
-def another_seed(
-    tried: list[TriedModel], configs: Mapping[str, Config], left: float
-) -> dict[str, Config]:
-    """The best network once more, where there is time for it."""
-    networks = [model for model in tried if not model.at_once]
-    if not networks:
-        return {}
-    best = max(networks, key=lambda model: model.rank)
-    if best.seconds > left:
-        return {}
-    config = configs[best.name]
-    return {f"{best.name}-seed2": changed(config, {"train.seed": config.train.seed + 1})}
+def share_of(seconds: float, networks: int, folds: int) -> float:
+    """Return the longest training of one fold, where the best network has all folds and successive
+    halving ends the others on the first one."""
+    rounds, cost, reached = (networks - 1).bit_length(), float(max(0, folds - 1)), 0.0
+    for number in range(rounds + 1):
+        until = 2.0 ** (number - rounds)
+        cost, reached = cost + networks * (until - reached), until
+        networks = -(-networks // 2)
+    return seconds / cost

@@ -34,7 +34,7 @@ from unspool.data.plan import Plan, split_name, split_plans
 from unspool.data.read.memory import source_of
 from unspool.errors import Command, ConfigError, Option, RunError
 from unspool.tasks import TASKS
-from unspool.tasks.abilities import CalibratesFolds, SearchesModels
+from unspool.tasks.abilities import Averages, CalibratesFolds, SearchesModels
 from unspool.tasks.planner import Source, open_plan, usual_columns
 from unspool.training.fold_report import FoldsReport
 from unspool.training.folder import RunFolder, path_of
@@ -161,7 +161,7 @@ def refuse_search(task: str, settings: Mapping[str, Any], start: str | Path | No
     if not isinstance(TASKS[task], SearchesModels) or start is not None or folds:
         able = [name for name, kind in TASKS.items() if isinstance(kind, SearchesModels)]
         raise ConfigError(
-            (Option(model="auto"), f" is for new models of {' and '.join(able)}, without folds"),
+            (Option(model="auto"), f" is for new models of {', '.join(able)}, without folds"),
             got=f"task {task}",
             remedy="name a model",
         )
@@ -188,7 +188,7 @@ def _search(
     """Train the best of several models; None without a budget, where there is nothing to choose
     from or by: the default model is trained alone."""
     kind, decided = TASKS[plan.task], {**plan.settings, **settings}
-    if not isinstance(kind, SearchesModels):
+    if not isinstance(kind, SearchesModels) or not (budget or isinstance(kind, Averages)):
         return None
     named = {
         name: with_columns(
@@ -198,8 +198,7 @@ def _search(
     }
     first = next(iter(named.values()))
     refuse_unread_settings(settings, config_file, list(named.values()))
-    quick = [*kind.baselines(first), *kind.quick_candidates(first)]
-    configs = {candidate.model_name: candidate for candidate in quick} | named
+    configs = {quick.model_name: quick for quick in kind.quick_candidates(first)} | named
     plans = open_plans(plan, first, sources, shown.note)
     corpus = kind.load_corpus(first, plans, progress=shown.progress)
     if budget is None:
@@ -207,9 +206,11 @@ def _search(
             return None
         names = ", ".join(configs)
         shown.note(f"models: {names}; the best of them is kept, or a mean (--model names one)")
-    configs, corpus = with_groups(configs, first.model_name, corpus, plans, shown)
-    first = configs[first.model_name]
-    folds = folds_for(first, corpus, plans, budget=budget is not None)
+    folds = 0
+    if isinstance(kind, Averages):
+        configs, corpus = with_groups(configs, first.model_name, corpus, plans, shown)
+        first = configs[first.model_name]
+        folds = folds_for(first, corpus, plans, budget=budget is not None)
     if folds and budget is None:
         configs = {name: shortened(config, corpus) for name, config in configs.items()}
     folder = RunFolder(Path(out) if out else free_folder(plan.table.path, AUTO))

@@ -49,7 +49,7 @@ from unspool.training.processes import Processes
 from unspool.training.progress import Shown
 from unspool.training.signals import Interrupted, stop_on_signals
 from unspool.training.tensors import save_tensors
-from unspool.training.trainer import Trainer
+from unspool.training.trainer import WALL_CLOCK, Pace, Trainer
 from unspool.training.transfer import Start, take_over
 from unspool.vectors import load as load_vectors
 from unspool.vectors.files import hash_of
@@ -97,6 +97,7 @@ def start_training(
     start: Start | None,
     shown: Shown,
     rescue: Path | None = None,
+    pace: Pace = WALL_CLOCK,
 ) -> Run:
     """Train from the start; `rescue` is a folder for what cannot be saved in `folder`."""
     config = with_precision(with_device(config))
@@ -136,7 +137,7 @@ def start_training(
     folder.write_config(config, files, threads, origins)
     folder.write_rows(corpus.parts["train"])
     write_examples(folder.path, task, corpus.parts)
-    return _train(folder, task, model, corpus, plans, shown, resume=False, rescue=rescue)
+    return _train(folder, task, model, corpus, plans, shown, False, rescue, pace)
 
 
 def resume_training(
@@ -145,6 +146,7 @@ def resume_training(
     shown: Shown,
     rescue: Path | None = None,
     processes: int | None = None,
+    pace: Pace = WALL_CLOCK,
 ) -> Run:
     """Train from the newest checkpoint; on another number of `processes` than before, if given."""
     record = folder.read_record()
@@ -159,7 +161,7 @@ def resume_training(
     if fits_directly(task):
         return _fit(folder, task, corpus, plans, shown, rescue)
     model = initial_model(task)
-    return _train(folder, task, model, corpus, plans, shown, resume=True, rescue=rescue)
+    return _train(folder, task, model, corpus, plans, shown, True, rescue, pace)
 
 
 def initial_model(task: Task) -> nn.Module:
@@ -178,9 +180,9 @@ def _train(
     corpus: Corpus,
     plans: Mapping[str, Plan],
     shown: Shown,
-    *,
     resume: bool,
     rescue: Path | None,
+    pace: Pace,
 ) -> Run:
     """Train by gradient steps."""
     note = shown.note
@@ -194,7 +196,8 @@ def _train(
     ):
         if processes.size > 1:
             note(f"processes: {processes.size}, {torch.get_num_threads()} threads each")
-        trainer = Trainer(task, model, corpus.parts, folder, shown.watcher, spare, processes)
+        parts, watcher = corpus.parts, shown.watcher
+        trainer = Trainer(task, model, parts, folder, watcher, spare, processes, pace)
         if resume:
             trainer.resume()
             note(f"resuming at step {trainer.counters.step} of {trainer.total}")

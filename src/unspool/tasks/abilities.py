@@ -55,14 +55,27 @@ class HasBaselines(Protocol):
 
 
 @runtime_checkable
-class SearchesModels(HasBaselines, Protocol):
+class SearchesModels(Protocol):
     @classmethod
     def candidates(cls) -> list[str]:
         """The networks that --model auto tries."""
 
     @classmethod
     def quick_candidates(cls, config: Config) -> list[Config]:
-        """Configs of further simple models that it tries, on the same data."""
+        """Configs of the simple models that it tries first, on the same data."""
+
+
+@runtime_checkable
+class Averages(Protocol):
+    """Several of its models have a mean, and their scores of folds are comparable."""
+
+    def averaged(self, scores: Sequence[np.ndarray]) -> np.ndarray:
+        """The scores of the mean of models with these scores (N, C)."""
+
+    def fits_folds(
+        self, parts: Mapping[str, Part], folds: int, groups: np.ndarray | None = None
+    ) -> bool:
+        """Whether folds of these rows can choose a model."""
 
 
 @runtime_checkable

@@ -87,9 +87,10 @@ class Classify(DocumentTask):
 
     @classmethod
     def quick_candidates(cls, config: Config) -> list[Config]:
-        if not reads_text(config) or config.data.multilabel:
-            return []
-        return [baseline_config(config, "nb_linear", NB_LINEAR)]
+        quick = super().quick_candidates(config)
+        if reads_text(config) and not config.data.multilabel:
+            quick.append(baseline_config(config, "nb_linear", NB_LINEAR))
+        return quick
 
     @classmethod
     def check_config(cls, config: Config) -> None:

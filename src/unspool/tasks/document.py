@@ -151,7 +151,7 @@ class DocumentTask(Task):
 
     @classmethod
     def quick_candidates(cls, config: Config) -> list[Config]:
-        return []
+        return cls.baselines(config)
 
     def members(self) -> list[DocumentTask]:
         """The tasks of the models of an ensemble."""

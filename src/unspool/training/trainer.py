@@ -53,6 +53,32 @@ SHARE_SEED = 1 << 40  # between the seeds of two shares of a batch
 MEASURED_BY = 0.1  # share of `max_seconds` after which one validation has shown how long it takes
 
 
+class Pace(NamedTuple):
+    """How the seconds of a training count, and when it pauses.
+
+    clock  whose difference they are
+    pause  seconds after which the training is saved and raises `Paused`; 0: never
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    pause: float = 0.0
+
+
+WALL_CLOCK = Pace()
+
+
+class Paused(Exception):
+    """A training was saved, to be resumed if it is worth it.
+
+    metrics  of the last validation
+    rank     of the best one
+    """
+
+    def __init__(self, metrics: dict[str, float], rank: list[float], seconds: float) -> None:
+        super().__init__(f"paused after {seconds:.0f} s")
+        self.metrics, self.rank, self.seconds = metrics, rank, seconds
+
+
 def usual_epochs(steps: int, least: int) -> int:
     """Default number of epochs, given their steps: a network learns little from a few updates."""
     return min(MOST_EPOCHS, max(USUAL_EPOCHS, -(-least // max(1, steps))))
@@ -79,10 +105,12 @@ class Trainer:
         watcher: Watcher,
         rescue: Callable[[], RunFolder] | None = None,
         processes: Processes | None = None,
+        pace: Pace = WALL_CLOCK,
     ) -> None:
         """`rescue` makes another run folder, for what `folder` does not take at the end. Of several
         processes the first writes the folder."""
         self.processes = processes or Processes()
+        self.pace, self.metrics = pace, dict[str, float]()
         self.task, self.model, self.folder, self.watcher = task, model, folder, watcher
         self.rescue = rescue
         self.train: TrainConfig = task.config.train
@@ -118,8 +146,9 @@ class Trainer:
             cut_log(self.folder.metrics, self.counters.log_bytes, self.watcher.note)
 
     def run(self, stop: StopRequest) -> Counters:
-        """Train to the end, or until a signal asks to stop (then save, and raise Interrupted)."""
-        counters = self.counters
+        """Train to the end, or save and raise: Interrupted where a signal asks to stop, Paused when
+        the time of the pace is over."""
+        counters, clock = self.counters, self.pace.clock
         saved_at = time.monotonic()
         if self.processes.first:
             self.handle = FolderHandle(self.folder.path)
@@ -128,20 +157,21 @@ class Trainer:
         self.watcher.start(self.total, counters, self.train.max_seconds)
         try:
             while not counters.finished:
-                started = time.monotonic()
+                started = clock()
                 epoch_over = self._step()
-                counters.seconds += time.monotonic() - started
+                counters.seconds += clock() - started
                 if self.train.max_seconds:
                     (counters.seconds,) = self.processes.from_first([counters.seconds])
                 if (epoch_over and self._round_over()) or self._validation_due():
-                    started = time.monotonic()
+                    started = clock()
                     self._validate()
-                    counters.seconds += time.monotonic() - started
+                    counters.seconds += clock() - started
                 counters.finished = self._reason_to_end()
                 age = time.monotonic() - saved_at
                 # A signal that comes from here on is for the next step.
                 signal, due = self._agreed(stop.signal, age >= self.train.checkpoint_seconds)
-                ends = bool(counters.finished or signal)
+                paused = self._pause_due() and not counters.finished
+                ends = bool(counters.finished or signal or paused)
                 if signal and not counters.best_step:
                     self._save_weights(validated=False)
                 if ends or due:
@@ -149,6 +179,8 @@ class Trainer:
                     saved_at = time.monotonic()
                 if signal and not counters.finished:
                     raise Interrupted(signal, self.folder.path, counters.step)
+                if paused:
+                    raise Paused(self.metrics, counters.best or [], counters.seconds)
         finally:
             self.watcher.close()
             if self.processes.first:
@@ -277,10 +309,10 @@ class Trainer:
             self.model.eval()
             figures: list[float] = []
             if self.processes.first:
-                started = time.monotonic()
+                started = self.pace.clock()
                 with self.processes.all_threads():
-                    metrics = self.task.validate(self.model, self.valid_part)
-                figures = [time.monotonic() - started, *self.task.metric.rank(metrics)]
+                    metrics = self.metrics = self.task.validate(self.model, self.valid_part)
+                figures = [self.pace.clock() - started, *self.task.metric.rank(metrics)]
             took, *rank = self.processes.from_first(figures)
             self.validation_seconds = max(self.validation_seconds, took)
             better = not self.chooses or counters.best is None or rank > counters.best
@@ -303,7 +335,10 @@ class Trainer:
         """Return whether the settings ask for a validation in the middle of an epoch."""
         step, every, most = self.counters.step, self.train.eval_steps, self.train.max_steps
         due = step == most or (every > 0 and step % every == 0)
-        return due or self._time_is_up() or self._unknown_validation()
+        return due or self._time_is_up() or self._unknown_validation() or self._pause_due()
+
+    def _pause_due(self) -> bool:
+        return 0 < self.pace.pause <= self.counters.seconds
 
     def _unknown_validation(self) -> bool:
         """Return whether a share of the time is over without a validation: it is not known yet how

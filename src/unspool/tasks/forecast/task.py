@@ -188,6 +188,14 @@ class Forecast(Task):
     def baselines(cls, config: Config) -> list[Config]:
         return linear_baselines(config)
 
+    @classmethod
+    def candidates(cls) -> list[str]:
+        return ["gru", "lstm", "cnn", "transformer"]
+
+    @classmethod
+    def quick_candidates(cls, config: Config) -> list[Config]:
+        return linear_baselines(config)
+
     @property
     def at_once(self) -> bool:
         return self.config.model.network == "linear"

@@ -130,6 +130,14 @@ class Tag(Task):
         return {**recurrent_models(), "cnn": CNN, "transformer": TRANSFORMER}
 
     @classmethod
+    def candidates(cls) -> list[str]:
+        return ["bilstm", "bigru", "cnn", "transformer"]
+
+    @classmethod
+    def quick_candidates(cls, config: Config) -> list[Config]:
+        return []
+
+    @classmethod
     def recommended_settings(
         cls, settings: Mapping[str, Any], plan: Plan | None = None
     ) -> dict[str, Any]:
