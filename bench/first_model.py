@@ -2,6 +2,7 @@
 
     python bench/first_model.py                      list the sets
     python bench/first_model.py digits --seeds 3     measure one; figures go to bench/results
+    python bench/first_model.py mr --auto 3m         the same with --model auto and this budget
     python bench/first_model.py --table              print the table from the stored figures
 
 No setting but the files is given; a seed is that of the split. All models are scored on the same
@@ -32,7 +33,7 @@ import video
 from rows import DATA, SEED, Row, main, stored
 from small_data import SETS, write
 
-PREFIX = "first-"
+PREFIX, AUTO_PREFIX = "first-", "first-auto-"
 PACKAGES = Path(os.environ.get("UNSPOOL_NPM", "."))
 EMOJI_SIDE = 32  # pixels
 AEON = (
@@ -49,6 +50,14 @@ TS = {
     "motions": "activity/basic_motions/BasicMotions",
 }
 MODELS = ("plain", "bilstm", "linear", "nb_linear", "rocket", "majority")
+PUBLISHED = {
+    "mr": "76.1, a CNN in ten folds (Kim 2014)",
+    "sst2": "82.7, a CNN, phrases too (Kim 2014)",
+    "sst5": "45.0, a CNN, phrases too (Kim 2014)",
+    "restaurants": "77.2, ATAE-LSTM with GloVe (Wang 2016)",
+    "splice": "95.9, RBF (Statlog)",
+    "pendigits": "97.8, three neighbours (UCI)",
+}
 Pair = tuple[Path, Path]  # files to learn from and to be tested on
 
 
@@ -149,14 +158,18 @@ else:
     SOURCES |= {name: partial(given, Path(name)) for name in AEON}
 
 
-def measure(source: Callable[[Path], Iterator[Pair]]) -> dict[str, Any]:
+def measure(
+    source: Callable[[Path], Iterator[Pair]], auto: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """`auto`: settings of a search, in place of the plain command."""
     started, processor, figures, kept = time.perf_counter(), time.process_time(), {}, []
     seed = int(os.environ.get(SEED, "1"))
     with tempfile.TemporaryDirectory() as scratch:
         for number, (train, test) in enumerate(source(Path(scratch))):
             run = unspool.train(
-                train, test=test, out=Path(scratch) / f"run-{number}", split_seed=seed, quiet=True
-            )
+                train, test=test, out=Path(scratch) / f"run-{number}", split_seed=seed, quiet=True,
+                **(auto or {}),
+            )  # fmt: skip
             reports = {"plain": run.report, **run.comparison.baselines}
             kept.append(run.comparison.choice.partition(":")[0])
             for name, report in reports.items():
@@ -183,14 +196,19 @@ def cell(found: dict[str, Any], name: str) -> str:
 
 
 def table() -> list[str]:
+    searches = stored(ROWS, AUTO_PREFIX)
     lines = [
-        f"| set | {' | '.join(MODELS)} | kept (first seed) | seeds | processor seconds a run |",
-        "|---|" + "---|" * (len(MODELS) + 3),
+        f"| set | {' | '.join(MODELS)} | auto | published | kept (first seed) | seeds"
+        " | processor seconds: plain, auto |",
+        "|---|" + "---|" * (len(MODELS) + 5),
     ]
     for name, found in stored(ROWS, PREFIX).items():
+        search = searches.get(name)
         cells = [cell(found, model) for model in MODELS]
+        cells += [cell(search, "plain") if search else "", PUBLISHED.get(name, "")]
         seeds = len(found.get("seeds", {}).get("plain", [0]))
-        cost = f"{found['processor_seconds']:.0f}"
+        cost = f"{found['processor_seconds'] / max(1, len(found['each']['plain'])):.0f}"
+        cost += f", {search['processor_seconds']:.0f}" if search else ""
         lines.append(f"| {name} | {' | '.join(cells)} | {found['model']} | {seeds} | {cost} |")
     return lines
 
@@ -205,5 +223,12 @@ ROWS = {
 if __name__ == "__main__":
     if "--table" in sys.argv:
         print("\n".join(table()))
-    else:
-        sys.exit(main(ROWS, "first_model.py", __doc__, prefix=PREFIX))
+        sys.exit()
+    if "--auto" in sys.argv:
+        at = sys.argv.index("--auto")
+        search = {"model": "auto", "budget": sys.argv[at + 1]}
+        del sys.argv[at : at + 2]
+        PREFIX = AUTO_PREFIX
+        for name, source in SOURCES.items():
+            ROWS[name] = Row(ROWS[name].about, partial(measure, source, search))
+    sys.exit(main(ROWS, "first_model.py", __doc__, prefix=PREFIX))
