@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -170,3 +171,34 @@ def test_the_output_follows_from_the_tags() -> None:
     assert uses_crf(config, ["B-X", "E-X", "O"])
     assert not uses_crf(config, ["NN", "VB"])
     assert not uses_crf(asked, ["O", "S-X"])
+
+
+def test_the_reference_of_a_tagger_is_the_most_frequent_tag_of_each_word(tmp_path) -> None:
+    rng, words = np.random.default_rng(0), ["a", "dog", "run", "set", "walk"]
+    rows = [
+        [(w, "NOUN" if rng.random() < 0.2 + 0.15 * words.index(w) else "VERB") for w in
+         rng.choice(words, 6).tolist()]
+        for _ in range(120)
+    ]  # fmt: skip
+    path = tmp_path / "a.conll"
+    path.write_text("\n".join("".join(f"{w} {t}\n" for w, t in row) for row in rows))
+    run = unspool.train(
+        path, task="tag", out=tmp_path / "run", model="gru", hidden=4, embedding=4, epochs=1,
+        threads=1, characters="none", min_count=1, quiet=True,
+    )  # fmt: skip
+    (name,) = run.comparison.references
+    assert name == "most frequent tag of each word"
+    train, valid = (
+        [rows[int(row)] for row in run.parts[part].rows] for part in ("train", "valid")
+    )  # fmt: skip
+    counts = {word: Counter(t for row in train for w, t in row if w == word) for word in words}
+    right = [counts[w].most_common()[0][0] == t for row in valid for w, t in row]
+    report = run.comparison.baselines[name]
+    assert report.metrics["accuracy"] == pytest.approx(np.mean(right))
+    share = Counter(t for row in train for _, t in row)
+    p = [
+        (counts[w][t] + share[t] / share.total()) / (counts[w].total() + 1)
+        for row in valid for w, t in row
+    ]  # fmt: skip
+    assert report.metrics["loss"] == pytest.approx(-np.log(p).mean())
+    assert run.comparison.conclusion in (run.path / "README.md").read_text()

@@ -90,6 +90,23 @@ def test_a_search_has_chosen_already() -> None:
     assert as_good.conclusion.startswith("use this run, lstm: the best on 5 folds; +0.0000")
 
 
+def test_answers_without_a_model_are_not_recommended() -> None:
+    task = SimpleNamespace(metric=Metric("score"), config=SimpleNamespace(model_name="lstm"))
+    for share, begins in (
+        (0.8, "train lstm for longer or on more data"),
+        (0.2, "use lstm: better"),
+    ):
+        usual = {"most frequent tag": Scored(right(share))}
+        comparison = BaselineComparison(task, Scored(right(0.5)), usual, None, set(usual))
+        assert comparison.conclusion.startswith(begins)
+        run = SimpleNamespace(
+            comparison=comparison, config=task.config, path="runs/a",
+            task=SimpleNamespace(usage="unspool predict {run}"),
+        )  # fmt: skip
+        more = "with more --set epochs · unspool predict runs/a" in next_command(run)
+        assert more == (share > 0.5)
+
+
 def test_paired_interval_is_that_of_plain_resampling() -> None:
     one, other = RNG.random(60), RNG.random(60)
     weights = RNG.integers(1, 9, 60).astype(float)
@@ -147,7 +164,7 @@ def test_next_is_the_model_that_is_better(tmp_path, capsys) -> None:
 
 def test_next_names_the_settings_of_a_baseline() -> None:
     task = SimpleNamespace(usage="unspool predict {run}")
-    comparison = SimpleNamespace(preferred="linear, center=none")
+    comparison = SimpleNamespace(preferred="linear, center=none", references=())
     run = SimpleNamespace(
         comparison=comparison, task=task, path="r", config=SimpleNamespace(model_name="gru")
     )

@@ -30,7 +30,7 @@ from unspool.api.training import (
     write_report,
 )
 from unspool.api.tried import (
-    Trial,
+    ModelTrial,
     TriedModel,
     best_mean,
     far_better,
@@ -123,7 +123,7 @@ class Search:
     folds: int
     budget: float | None  # seconds; None: no limit, and no second seed
     shown: Shown
-    trials: dict[str, Trial] = field(default_factory=dict)  # by name
+    trials: dict[str, ModelTrial] = field(default_factory=dict)  # by name
     whole: dict[str, Run] = field(default_factory=dict)  # models of all rows, by name
 
     def run(self) -> Run:
@@ -177,9 +177,9 @@ class Search:
 
     def try_all(self) -> None:
         """Try the simple models, and the networks as far as the budget goes."""
-        networks = list[Trial]()
+        networks = list[ModelTrial]()
         for name, config in self.configs.items():
-            trial = self.trials[name] = Trial(name, config)
+            trial = self.trials[name] = ModelTrial(name, config)
             if config.model.network in DIRECT_FIT or self.budget is None:
                 self.shown.note(f"— {name}")
                 self.finish(trial)
@@ -188,7 +188,7 @@ class Search:
         if networks:
             self.race(networks)
 
-    def race(self, networks: list[Trial]) -> None:
+    def race(self, networks: list[ModelTrial]) -> None:
         """Share the budget by successive halving (Jamieson & Talwalkar 2016): train all networks on
         the first fold, resume the better half for twice as long, and so on. The best one gets the
         other folds; so do those after it, and the best one with another seed, while there is
@@ -209,7 +209,7 @@ class Search:
             first, pause = networks[: -(-len(first) // 2)], 2 * pause
         best = networks[0]
         seed = {"train.seed": best.config.train.seed + 1}
-        again = Trial(f"{best.name}-seed2", changed(best.config, seed))
+        again = ModelTrial(f"{best.name}-seed2", changed(best.config, seed))
         for trial in [*networks, again]:
             needed = best.seconds if trial is again else share * max(1, self.folds) - trial.seconds
             if trial is best or (best.model and needed <= self.left):
@@ -217,7 +217,7 @@ class Search:
                 self.shown.note(f"— {trial.name}, {self.left:.0f} s left")
                 self.finish(trial)
 
-    def finish(self, trial: Trial) -> None:
+    def finish(self, trial: ModelTrial) -> None:
         """Train the model on every fold, unless the first shows that another is far better."""
         while len(trial.runs) < max(1, self.folds):
             better = far_better(self.tried, trial.runs[0]) if len(trial.runs) == 1 else None
@@ -228,7 +228,7 @@ class Search:
             self.advance(trial)
         trial.model = TriedModel.of(trial.name, trial.runs, trial.seconds)
 
-    def advance(self, trial: Trial, pause: float = 0.0) -> None:
+    def advance(self, trial: ModelTrial, pause: float = 0.0) -> None:
         """Train the model on its next fold, or on the training part where there are none, up to a
         pause. What was begun before is resumed."""
         if trial.runs and pause:  # it ended before

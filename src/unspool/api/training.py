@@ -32,7 +32,13 @@ from unspool.insight.summary import summary_of
 from unspool.io.files import list_hash, write_atomic, write_json
 from unspool.io.pictures import save_picture
 from unspool.tasks import TASKS, Report, Task, build_model
-from unspool.tasks.abilities import Calibrates, FitsDirectly, HasBaselines, HasFindings
+from unspool.tasks.abilities import (
+    Calibrates,
+    FitsDirectly,
+    HasBaselines,
+    HasFindings,
+    HasReferences,
+)
 from unspool.tasks.embedding import extended, freeze_embedding, mix_report, place_vectors
 from unspool.tasks.examples import write_examples
 from unspool.tasks.linear import Fitting
@@ -360,8 +366,11 @@ def write_report(
     if report is not None:
         report.part = part
         run.keep(report)
-        if baselines:
-            run.comparison = BaselineComparison(task, report, baselines, choice)
+        references = dict[str, Report]()
+        if isinstance(task, HasReferences) and part in run.parts:
+            references = task.references(run.parts["train"], run.parts[part])
+        if every := {**baselines, **references}:
+            run.comparison = BaselineComparison(task, report, every, choice, set(references))
         more = {} if run.comparison is None else run.comparison.to_json()
         folder.write_report(report, {**mix_report(run.model), **more})
         for name, figure in fitted_pictures(report.to_json()):

@@ -22,7 +22,7 @@ HOPELESS = 0.05  # how much worse than the best a model surely is on a fold that
 
 
 @dataclass
-class Trial:
+class ModelTrial:
     """A model that is being tried.
 
     runs     one, or one a fold, as far as they have ended
@@ -185,7 +185,7 @@ def standard_error(share: float, rows: int) -> float:
 
 
 def rows(
-    tried: Sequence[TriedModel], chosen: Sequence[TriedModel], stopped: Sequence[Trial]
+    tried: Sequence[TriedModel], chosen: Sequence[TriedModel], stopped: Sequence[ModelTrial]
 ) -> list[dict[str, Any]]:
     """For auto.json."""
     models: list[Any] = [*tried, *stopped]
@@ -202,7 +202,7 @@ def rows(
 
 
 def table(
-    tried: Sequence[TriedModel], chosen: Sequence[TriedModel], stopped: Sequence[Trial]
+    tried: Sequence[TriedModel], chosen: Sequence[TriedModel], stopped: Sequence[ModelTrial]
 ) -> list[str]:
     """Each model with its score, best first; then those that were stopped early."""
     metric, models = tried[0].runs[0].task.metric.name, list[Any]()

@@ -194,6 +194,8 @@ def next_command(run: Run) -> str:
     comparison, use = run.comparison, run.task.usage.format(run=run.path)
     if comparison is not None and comparison.preferred != run.config.model_name:
         also = " or --model auto" if isinstance(run.task, SearchesModels) else ""
+        if comparison.preferred in comparison.references:
+            return f"the same command with more --set epochs{also} · {use}"
         model, *settings = comparison.preferred.split(", ")  # "linear, center=none"
         options = " ".join([f"--model {model}", *(f"--set {setting}" for setting in settings)])
         return f"the same command with {options}{also} · {use}"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from unspool.tasks.calibration import FoldCalibration, Unseen
     from unspool.tasks.examples import Example
     from unspool.tasks.streaming import Stream, StreamState
+    from unspool.tasks.task import Report
     from unspool.text.tokenizers import Tokenizer
 
 
@@ -52,6 +53,12 @@ class HasBaselines(Protocol):
     @classmethod
     def baselines(cls, config: Config) -> list[Config]:
         """Configs of simple models to compare a result with, on the same data."""
+
+
+@runtime_checkable
+class HasReferences(Protocol):
+    def references(self, train: Part, part: Part) -> dict[str, Report]:
+        """Reports on a part of answers that need no model, by their name."""
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +20,15 @@ FEW = 50  # rows, below which no difference is reliable
 class BaselineComparison:
     """The report of a run and those of its baselines, by name, on the same rows.
 
-    choice   how a search chose this run among the others; None: they are baselines of one model
+    choice      how a search chose this run among the others; None: they are baselines of one model
+    references  names of baselines that need no model, so that none can be used instead
     """
 
     task: Task
     report: Report
     baselines: Mapping[str, Report]
     choice: str | None = None
+    references: Collection[str] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The metrics of the baselines, and the conclusion."""
@@ -87,6 +89,12 @@ class BaselineComparison:
         """One line: which model to use, and why."""
         model, rival, interval = self.task.config.model_name, self.rival, self.interval
         limit = self._limit()
+        if self.preferred in self.references:
+            here = f", 95 % interval {interval[0]:+.4f} to {interval[1]:+.4f}" if interval else ""
+            return (
+                f"train {model} for longer or on more data: it is not reliably better than the"
+                f" {rival} (difference {self.gain:+.4f}{here}){limit}"
+            )
         if self.choice is not None:
             low, high = interval or (math.nan, math.nan)
             here = f" (95 % interval {low:+.4f} to {high:+.4f})" if interval else ""

@@ -53,6 +53,10 @@ SHARE_SEED = 1 << 40  # between the seeds of two shares of a batch
 MEASURED_BY = 0.1  # share of `max_seconds` after which one validation has shown how long it takes
 
 
+def wall_seconds() -> float:
+    return time.monotonic()
+
+
 class Pace(NamedTuple):
     """How the seconds of a training count, and when it pauses.
 
@@ -60,7 +64,7 @@ class Pace(NamedTuple):
     pause  seconds after which the training is saved and raises `Paused`; 0: never
     """
 
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = wall_seconds
     pause: float = 0.0
 
 

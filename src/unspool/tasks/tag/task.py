@@ -44,7 +44,17 @@ from unspool.tasks.tag.reading import StepTagView, TagView, WordsView
 from unspool.tasks.tag.report import PlainReport, TaggedSpanReport, TagReport
 from unspool.tasks.tag.series import TaggedSeries, tagged_series
 from unspool.tasks.tag.text import SentenceTags, TaggedText, tagged_line, tagged_text, words_of
-from unspool.tasks.task import RowInfo, Step, Task, Transfer, as_array, chunks, row_batches, walk
+from unspool.tasks.task import (
+    Report,
+    RowInfo,
+    Step,
+    Task,
+    Transfer,
+    as_array,
+    chunks,
+    row_batches,
+    walk,
+)
 from unspool.text.vocab import UNK_ID
 
 CHUNK = 2048  # texts predicted at once
@@ -274,14 +284,36 @@ class Tag(Task):
                     losses = model.output.loss(scores[rows], truth[rows], lengths)
                     total += float(losses.double().sum().cpu())
                     words += int(lengths.sum())
-        rows, tags = range(len(part)), part["tags"]
-        truth = [tags[row] for row in rows]
-        unknown = self.unknown_words(part)
-        loss = total / max(1, words)
+        return self.report(part, guess, total / max(1, words))
+
+    def report(self, part: Part, guess: Sequence[np.ndarray], loss: float) -> TagReport:
+        """On predicted tags of each sentence; the loss in nats a word."""
+        tags, unknown = part["tags"], self.unknown_words(part)
+        truth = [tags[row] for row in range(len(part))]
         if self.marks is not None:
             return TaggedSpanReport(truth, guess, unknown, loss, parse_tags(tags.names, "iobes"))
         nouns = ("sentences", "words") if self.reads_tokens else ("recordings", "steps")
         return PlainReport(truth, guess, unknown, loss, tags.names, nouns)
+
+    def references(self, train: Part, part: Part) -> dict[str, Report]:
+        """The most frequent tag of each word in training, or of all steps."""
+        tags, every = np.concatenate([train["tags"][row] for row in range(len(train))]), "tag"
+        words = np.zeros_like(tags)
+        if self.reads_tokens:
+            words, every = np.concatenate([train[self.input][r] for r in range(len(train))]), "word"
+        counts = np.zeros((int(words.max()) + 1, len(self.labels)))
+        np.add.at(counts, (words, tags), 1)
+        share = counts.sum(0) / len(tags)
+        p = (counts + share) / (counts.sum(1, keepdims=True) + 1)  # a word never met has the share
+        guess, losses = [], []
+        for row, truth in enumerate(part["tags"][r] for r in range(len(part))):
+            ids = part[self.input][row] if self.reads_tokens else np.zeros_like(truth)
+            row_p = np.where((ids < len(p))[:, None], p[np.minimum(ids, len(p) - 1)], share)
+            guess.append(row_p.argmax(1))
+            known = truth < len(self.labels)
+            losses.append(-np.log(row_p[known, truth[known]]))
+        loss = float(np.concatenate(losses).mean())
+        return {f"most frequent tag of each {every}": self.report(part, guess, loss)}
 
     def unknown_words(self, part: Part) -> list[np.ndarray]:
         """The words of each row that the vocabulary does not know."""
