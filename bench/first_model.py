@@ -174,7 +174,8 @@ def measure(
             kept.append(run.comparison.choice.partition(":")[0])
             for name, report in reports.items():
                 figures.setdefault(name, []).append(report.metrics["accuracy"])
-            figures.setdefault(kept[-1], figures["plain"]) if " " not in kept[-1] else None
+            if kept[-1] in MODELS:
+                figures.setdefault(kept[-1], []).append(figures["plain"][-1])
     value = {name: mean(figures[name]) for name in MODELS if name in figures}
     return {
         "model": "; ".join(dict.fromkeys(kept)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -103,6 +104,26 @@ def test_evaluate(unspool, classifier, writer, reviews, book) -> None:
     assert result["accuracy"] > 0.95
     result = json.loads(unspool("evaluate", writer, book, "--json").out)
     assert result["perplexity"] > 1
+
+
+def test_a_report_as_csv_and_as_latex(unspool, classifier, reviews) -> None:
+    report = json.loads(unspool("evaluate", classifier, reviews, "--json").out)
+    rows = list(csv.DictReader(io.StringIO(unspool("evaluate", classifier, reviews, "--csv").out)))
+    values = {(row["of"], row["metric"]): row for row in rows}
+    for name in ("accuracy", "kappa", "mcc", "auc", "macro_f1", "weighted_f1", "loss"):
+        assert float(values["all", name]["value"]) == report[name]
+    low, high = report["accuracy_interval"]
+    accuracy = values["all", "accuracy"]
+    assert (float(accuracy["low"]), float(accuracy["high"])) == (low, high)
+    for name, score in report["classes"].items():
+        assert {m: float(values[name, m]["value"]) for m in score} == score
+    latex = unspool("evaluate", classifier, reviews, "--latex").out
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 2
+    assert f"accuracy & {report['accuracy']:.4f} & {low:.4f} & {high:.4f} \\\\" in latex
+    assert r"macro\_f1 & " in latex
+    both = unspool("evaluate", classifier, reviews, "--csv", "--latex")
+    assert (both.code, both.out) == (2, "")
+    assert "--json, --csv and --latex exclude each other" in both.err
 
 
 def test_evaluate_reads_as_told(unspool, classifier, tmp_path) -> None:

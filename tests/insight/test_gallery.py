@@ -9,11 +9,12 @@ import pytest
 from matplotlib.colors import to_hex
 
 from insight_models import TEXT, make, read
-from unspool.insight.gallery import input_pictures, run_pictures
+from unspool.insight.gallery import input_pictures, per_class, run_pictures, training_pictures
 from unspool.insight.gradients import gradient_flow
 from unspool.insight.ngrams import Feature, Ngram, NgramTable
 from unspool.insight.plots import (
     IDEAS,
+    classes_figure,
     confusion_figure,
     gates_figure,
     gradient_figure,
@@ -97,6 +98,30 @@ def test_learning_curves_side_by_side() -> None:
     assert right.lines[1].get_ydata().tolist() == [0.9]  # the ring around the best
     (alone,) = learning_figure({"one": RECORDS[1:2]}, metric="accuracy").axes
     assert alone.get_ylabel() == "validation accuracy"
+
+
+def test_classes() -> None:
+    scores = {
+        "no": {"precision": 0.5, "recall": 0.25, "f1": 1 / 3, "support": 1200},
+        "yes": {"precision": 1.0, "recall": 0.5, "f1": 2 / 3, "support": 4},
+    }
+    assert per_class({"types": scores, "accuracy": 1.0}) == ("type", scores)
+    assert per_class({"labels": ["no", "yes"]}) == ("", {})
+    axes = classes_figure(scores).axes[0]
+    drawn = {dots.get_label(): dots.get_offsets().tolist() for dots in axes.collections}
+    assert drawn["recall"] == [[0.25, 0], [0.5, 1]]
+    assert drawn["F1"] == [[pytest.approx(1 / 3), 0], [pytest.approx(2 / 3), 1]]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["no", "yes"]
+    assert {"1,200", "4", "count"} <= {text.get_text() for text in axes.texts}
+    assert axes.get_ylim()[0] > axes.get_ylim()[1], "the first class is on top"
+
+
+@pytest.mark.parametrize(("count", "drawn"), [(99, []), (100, ["classes", "learning"])])
+def test_pictures_of_a_training_of_a_tagger(count, drawn) -> None:
+    score = {"precision": 1.0, "recall": 1.0, "f1": 1.0, "support": 3}
+    report = {"task": "tag", "sentences": count, "types": {"LOC": score}}
+    log = [{"step": i, "valid_f1": 0.5} for i in (1, 2)]
+    assert [name for name, _ in training_pictures(report, log, "f1")] == drawn
 
 
 def test_confusion() -> None:

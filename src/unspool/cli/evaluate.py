@@ -27,9 +27,13 @@ Pictures = Annotated[
     Option(
         "--pictures",
         metavar="DIR",
-        help="Draw the report into a folder: the confusion matrix and reliability diagram of a"
-        " classifier, predicted against true numbers.",
+        help="Draw the report into a folder: the confusion matrix, classes and reliability diagram"
+        " of a classifier, predicted against true numbers.",
     ),
+]
+AsCsv = Annotated[bool, Option("--csv", help="Print CSV to stdout: of, metric, value, low, high.")]
+AsLatex = Annotated[
+    bool, Option("--latex", help="Print LaTeX tables to stdout, for the package booktabs.")
 ]
 
 
@@ -57,6 +61,8 @@ def evaluate(
     history: History = None,
     pictures: Pictures = None,
     as_json: AsJson = False,
+    csv: AsCsv = False,
+    latex: AsLatex = False,
 ) -> None:
     """Score a trained model on a file.
 
@@ -75,13 +81,18 @@ def evaluate(
       unspool evaluate runs/reviews-bilstm test.csv
       unspool evaluate runs/reviews-bilstm other.tsv --text comment --label stars --json
       unspool evaluate runs/wine-bigru test.csv --pictures seen
+      unspool evaluate runs/reviews-bilstm test.csv --latex > table.tex
       unspool evaluate runs/sales-linear future.csv --history sales.csv
       unspool evaluate runs/train-transformer test.en,test.de --beam 8
       unspool evaluate runs/calls-bilstm recordings --lm runs/book-lstm
     """
     from unspool.cli.look_results import Album
+    from unspool.cli.report_table import as_csv, as_latex
+    from unspool.errors import ConfigError
     from unspool.insight.gallery import report_pictures
 
+    if as_json + csv + latex > 1:
+        raise ConfigError("--json, --csv and --latex exclude each other", remedy="use one of them")
     album = Album(pictures, "png")
     loaded = show.loaded(run)
     options = task_options(loaded, decoding)
@@ -94,5 +105,8 @@ def evaluate(
             progress=progress,
             **reading_settings(set_, reading),
         )
-    show.result(report, as_json=as_json)
+    if csv or latex:
+        print((as_csv if csv else as_latex)(report.to_json()), end="")
+    else:
+        show.result(report, as_json=as_json)
     album.add(report_pictures(report.to_json()))

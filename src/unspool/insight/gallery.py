@@ -12,6 +12,7 @@ import numpy as np
 
 from unspool.data.read.recording import Recording
 from unspool.insight.plots import (
+    classes_figure,
     confusion_figure,
     drawing_figure,
     features_figure,
@@ -46,7 +47,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEADS = ("self_attention", "causal_attention", "cross_attention", "pair_attention")
-CLASSES = 40  # that a confusion matrix can show
+CLASSES = 40  # that a picture can show
+UNITS = {"classes": "class", "labels": "label", "types": "type", "tags": "tag"}  # of tables
+COUNTS = ("examples", "sentences", "recordings", "windows")  # of what a report is on
 EXAMPLES = 100  # fewer say little of calibration
 
 Named = Iterator[tuple[str, "Figure"]]
@@ -130,9 +133,7 @@ def run_pictures(
 
 def report_pictures(evaluation: Mapping[str, Any]) -> Named:
     """Confusion matrix, calibration, or predicted against true numbers."""
-    confusion = evaluation.get("confusion")
-    if confusion and len(confusion["labels"]) <= CLASSES:
-        yield "confusion", confusion_figure(np.array(confusion["rows_true"]), confusion["labels"])
+    yield from class_pictures(evaluation)
     if evaluation.get("calibration"):
         yield "reliability", reliability_figure(evaluation["calibration"])
     if evaluation.get("points"):
@@ -140,15 +141,31 @@ def report_pictures(evaluation: Mapping[str, Any]) -> Named:
     yield from forecast_pictures(evaluation)
 
 
+def class_pictures(evaluation: Mapping[str, Any]) -> Named:
+    """Confusion matrix, and precision, recall and F1 of each class."""
+    confusion, (_, scores) = evaluation.get("confusion"), per_class(evaluation)
+    if confusion and len(confusion["labels"]) <= CLASSES:
+        yield "confusion", confusion_figure(np.array(confusion["rows_true"]), confusion["labels"])
+    if 0 < len(scores) <= CLASSES:
+        yield "classes", classes_figure(scores)
+
+
+def per_class(evaluation: Mapping[str, Any]) -> tuple[str, dict[str, dict[str, float]]]:
+    """The table of a report with a row for each class, label, type or tag, and which of these."""
+    for key, unit in UNITS.items():
+        table = evaluation.get(key)
+        if isinstance(table, Mapping) and all("f1" in score for score in table.values()):
+            return unit, dict(table)
+    return "", {}
+
+
 def training_pictures(
     evaluation: Mapping[str, Any], log: Sequence[Mapping[str, Any]], metric: str
 ) -> Named:
-    """Confusion matrix and learning curves of a training whose report is on enough examples."""
-    confusion = evaluation.get("confusion")
-    if evaluation.get("examples", 0) < EXAMPLES:
+    """Pictures of classes and learning curves of a training whose report is on enough examples."""
+    if max(evaluation.get(count, 0) for count in COUNTS) < EXAMPLES:
         return
-    if confusion and len(confusion["labels"]) <= CLASSES:
-        yield "confusion", confusion_figure(np.array(confusion["rows_true"]), confusion["labels"])
+    yield from class_pictures(evaluation)
     if sum(f"valid_{metric}" in record for record in log) > 1:
         yield "learning", learning_figure({"": log}, metric=metric)
 

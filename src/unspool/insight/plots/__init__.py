@@ -1,6 +1,7 @@
 """Pictures of what a model does. In: what it gave. Out: a figure, for `pictures.save_picture`."""
 
 from unspool.insight.plots.answers import (
+    classes_figure,
     confusion_figure,
     learning_figure,
     reliability_figure,
@@ -34,6 +35,7 @@ __all__ = [
     "alignment_figure",
     "attention_maps",
     "caption_figure",
+    "classes_figure",
     "confusion_figure",
     "drawing_figure",
     "features_figure",

@@ -130,6 +130,29 @@ def confusion_figure(confusion: np.ndarray, names: Sequence[str]) -> Figure:
     return figure
 
 
+def classes_figure(scores: Mapping[str, Mapping[str, float]]) -> Figure:
+    """Precision, recall and F1 of each class, with its number of examples on the right."""
+    figure = new_figure(5.6, 1.3 + 0.28 * len(scores))
+    axes = figure.subplots()
+    rows = range(len(scores))
+    for row, score in zip(rows, scores.values()):
+        axes.plot([score["precision"], score["recall"]], [row, row], color="0.8", zorder=1)
+    for i, metric in enumerate(("precision", "recall", "f1")):
+        values = [score[metric] for score in scores.values()]
+        name = "F1" if metric == "f1" else metric
+        axes.scatter(values, rows, s=26, marker="<>o"[i], color=COLOURS[i], label=name, zorder=2)
+    for row, score in zip(rows, scores.values()):
+        axes.text(1.04, row, f"{score['support']:,}", va="center", ha="left", fontsize=8)
+    axes.text(1.04, -0.8, "count", va="center", ha="left", fontsize=8)
+    axes.set(xlim=(-0.02, 1.02), ylim=(len(scores) - 0.5, -0.5), yticks=rows)
+    axes.set_yticklabels(labels(list(scores)))
+    axes.grid(axis="y", color="0.93")
+    axes.set_axisbelow(True)
+    plain(axes)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    return figure
+
+
 def reliability_figure(calibration: Mapping[str, Any]) -> Figure:
     """The share of answers that are right against their confidence, without and with the
     temperature of a run; on the diagonal the two are equal. Below, how many answers there are."""
