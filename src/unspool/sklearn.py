@@ -32,7 +32,6 @@ from sklearn.utils.validation import (
 from unspool.api.run import Run, load
 from unspool.api.train import train
 from unspool.data.read.memory import is_table
-from unspool.data.schemes import Scheme, from_iobes, guess_scheme
 from unspool.training.pack import unpack, write_archive
 
 __all__ = ["SequenceClassifier", "SequenceForecaster", "SequenceRegressor", "SequenceTagger"]
@@ -249,21 +248,18 @@ class SequenceTagger(SequenceEstimator):
 
     task = "tag"
     run_: Run
-    _scheme: Scheme
 
     def fit(self, X: Sequence[Any], y: Sequence[Sequence[str]]) -> Self:
         """Train on lists of words, or arrays (steps, channels), with a list of tags for each."""
         items, tags = self._items(X, fitting=True), [list(map(str, row)) for row in y]
         check_consistent_length(rows_of(items), tags)
         self.classes_ = np.unique([tag for row in tags for tag in row])
-        self._scheme = guess_scheme(tags)
         self._train(items, tags)
         return self
 
     def predict(self, X: Sequence[Any]) -> list[list[str]]:
         """The tags of each sequence, in the scheme of those that were given."""
-        tags = [tags_of(answer) for answer in self._answers(X)]
-        return tags if self._scheme == "none" else [from_iobes(row, self._scheme) for row in tags]
+        return [tags_of(answer) for answer in self._answers(X)]
 
     def score(self, X: Sequence[Any], y: Sequence[Sequence[str]]) -> float:
         """The share of right tags, over all steps."""

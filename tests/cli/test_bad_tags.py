@@ -126,7 +126,7 @@ def test_a_damaged_list_of_tags(unspool, tagger, tmp_path) -> None:
     shutil.copytree(tagger, run)
     (run / "hashes.json").unlink()  # changed on purpose
     labels = json.loads((run / "labels.json").read_text())
-    (run / "labels.json").write_text(json.dumps([*labels[1:], "Q-PER"]))
+    (run / "labels.json").write_text(json.dumps([*labels["names"][1:], "Q-PER"]))
     ended = unspool("predict", run, "x")
     assert ended.code == 2
     assert "labels.json: tag 'Q-PER' fits no scheme" in ended.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -15,7 +16,9 @@ from typer.testing import CliRunner
 
 import unspool
 from unspool.cli.app import app
+from unspool.data.schemes import from_iobes
 from unspool.errors import ConfigError
+from unspool.export import standalone
 from unspool.export.operators import OPERATORS
 from unspool.nn import CELLS, Cell
 
@@ -147,6 +150,12 @@ def test_words_and_their_tags(tmp_path) -> None:
     for ours, theirs in zip(run.predict(items), program.answers(items), strict=True):
         assert theirs["tags"] == [word.tag for word in ours.words]
         assert theirs["words"] == [word.word for word in ours.words]
+
+
+@pytest.mark.parametrize("scheme", ["none", "iob1", "iob2", "iobes", "bioul"])
+def test_tags_in_the_scheme_of_the_data(scheme) -> None:
+    for tags in itertools.product(["O", "B-A", "I-A", "E-A", "S-A", "I-B"], repeat=3):
+        assert standalone.written(list(tags), scheme) == from_iobes(tags, scheme)
 
 
 def test_series_with_gaps(tmp_path) -> None:

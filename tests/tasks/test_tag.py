@@ -16,7 +16,8 @@ import unspool
 from small_tasks import make_task
 from unspool.api.settings import make_config
 from unspool.config import Config
-from unspool.errors import ConfigError, DataError
+from unspool.data.fields.tags import TagsField
+from unspool.errors import ConfigError, DataError, RunError
 from unspool.tasks.tag.report import PlainReport, TaggedSpanReport
 from unspool.text.tokenizers import CharTokenizer, WordTokenizer
 from unspool.text.vocab import Vocab
@@ -111,6 +112,41 @@ def test_plain_tags_have_an_accuracy(sentences, tmp_path) -> None:
     assert found.spans is None
     assert str(found).startswith("Dora/PROPN met/VERB")
     assert not (run.path / "characters.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "expected"),
+    [
+        ("iob1", "I-PER I-PER O I-LOC"),
+        ("iob2", "B-PER I-PER O B-LOC"),
+        ("iobes", "B-PER E-PER O S-LOC"),
+        ("bioul", "B-PER L-PER O U-LOC"),
+    ],
+)
+def test_answers_have_the_scheme_of_the_data(run, scheme, expected, tmp_path) -> None:
+    again = tmp_path / "run"
+    shutil.copytree(run.path, again)
+    (again / "hashes.json").unlink()
+    labels = json.loads((again / "labels.json").read_text())
+    assert labels["scheme"] == "iob2"  # of the sentences
+    (again / "labels.json").write_text(json.dumps({**labels, "scheme": scheme}))
+    (answer,) = unspool.load(again).predict("Anna Kunz met Ulm")
+    assert [word.tag for word in answer.words] == expected.split()
+    assert [span.text for span in answer.spans] == ["Anna Kunz", "Ulm"]
+
+
+@pytest.mark.parametrize(
+    "content", ['["O", "B-PER", "E-PER"]', '{"names": ["O", "S-PER"], "scheme": "xyz"}', "{}"]
+)
+def test_tags_of_older_and_damaged_runs(content, tmp_path) -> None:
+    (tmp_path / "labels.json").write_text(content)
+    field = TagsField("tags")
+    if content.startswith("["):
+        field.load(tmp_path)
+        assert field.written == "iobes"
+    else:
+        with pytest.raises(RunError, match=r"labels\.json: not a list of"):
+            field.load(tmp_path)
 
 
 def test_a_resumed_run_ends_the_same(sentences, tmp_path) -> None:

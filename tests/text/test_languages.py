@@ -101,3 +101,8 @@ def test_short_sentences(side: int, name: str) -> None:
     assert found[name] > 0.7
     assert long[name] > 0.92
     assert sum(share for own, share in found.items() if own not in (name, "")) < 0.001
+
+
+def test_letters_alone_are_no_words() -> None:
+    assert languages(["c a j l d t y n à", "a", "y a l a", "I a a I"]) == ["", "", "", ""]
+    assert languages(["il y a un chat dans la maison"]) == ["French"]

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 Scheme = Literal["iob1", "iob2", "iobes", "bioul", "none"]
+SCHEMES = get_args(Scheme)
 SchemeSetting = Literal["auto", "iob1", "iob2", "iobes", "bioul", "none"]
 Convention = Literal["conlleval", "strict"]
 
@@ -177,32 +178,25 @@ def as_iobes(marks: Marks, begins: np.ndarray) -> np.ndarray:
     return np.where(marks.letters == O, O, letters)
 
 
-def from_iobes(tags: Sequence[str], scheme: Scheme) -> list[str]:
-    """The tags of one text in IOBES as another scheme writes them."""
-    letters = {"iob1": "OBIIB", "iob2": "OBIIB", "bioul": "OBILU"}.get(scheme, LETTERS)
+def from_iobes(tags: Sequence[str], scheme: Scheme, *, whole: bool = True) -> list[str]:
+    """The tags of one text in IOBES as another scheme writes them; also of tags that break the
+    rules, as conlleval reads them.
+
+    whole   False: a piece of a text, whose first span may have begun before it
+    """
+    if scheme in ("iobes", "none"):
+        return list(tags)
+    if scheme == "bioul":
+        return ["OBILU"[LETTERS.index(tag[0])] + tag[1:] for tag in tags]
     renamed, before = [], "O"
-    for tag in tags:
-        letter, dash, name = tag.partition("-")
-        letter = letters[LETTERS.index(letter)]
-        if scheme == "iob1" and letter == "B" and (before == "O" or before[1:] != dash + name):
-            letter = "I"
-        before = letter + dash + name
-        renamed.append(before)
+    for i, tag in enumerate(tags):
+        letter, kind = tag[0], tag[1:]
+        same = before != "O" and before[1:] == kind
+        goes_on = letter in "IE" and ((same and before[0] in "BI") or (i == 0 and not whole))
+        begins = "B" if same or scheme == "iob2" or not whole else "I"
+        renamed.append("O" if letter == "O" else ("I" if goes_on else begins) + kind)
+        before = tag
     return renamed
-
-
-def guess_scheme(texts: Sequence[Sequence[str]]) -> Scheme:
-    """The scheme of the tags of some texts."""
-    tags = list(dict.fromkeys(tag for text in texts for tag in text))
-    scheme = guess_letters(tags)
-    if scheme != "iob2":
-        return scheme
-    index = {tag: i for i, tag in enumerate(tags)}
-    ids = np.array([index[tag] for text in texts for tag in text])
-    lengths = np.array([len(text) for text in texts if len(text)])
-    marks, begins = parse_tags(tags, scheme).at(ids), np.cumsum(lengths) - lengths
-    fewer = len(breaches(marks, begins, "iob1")) < len(breaches(marks, begins, "iob2"))
-    return "iob1" if fewer else "iob2"
 
 
 def tag_name(letter: int, name: str) -> str:

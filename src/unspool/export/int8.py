@@ -19,7 +19,6 @@ import numpy as np
 
 from unspool.data.plan import Plan
 from unspool.data.read.recording import Recording
-from unspool.data.schemes import from_iobes, guess_scheme
 from unspool.errors import ConfigError, Option
 from unspool.export.standalone import Model
 from unspool.io.files import write_atomic
@@ -125,11 +124,7 @@ def score(predicted: Sequence[dict[str, Any]], truth: Sequence[tuple[Any, ...]])
         return math.sqrt(float(np.mean(squares)))
     if "tags" in predicted[0]:
         tags = [values[0] for values in truth]
-        scheme = guess_scheme(tags)
-        written = [
-            answer["tags"] if scheme == "none" else from_iobes(answer["tags"], scheme)
-            for answer in predicted
-        ]
+        written = [answer["tags"] for answer in predicted]
         return float(
             np.mean([one == other for row in zip(written, tags) for one, other in zip(*row)])
         )

@@ -450,7 +450,7 @@ class Model:
         if kind == "tags":
             words = self.words(item)
             tags = [labels[tag] for tag in outputs["tags"][: len(words)]]
-            return {"text": item, "words": words, "tags": tags}
+            return {"text": item, "words": words, "tags": written(tags, self.output["scheme"])}
         p = outputs["probabilities"]
         named = {str(label): float(x) for label, x in zip(labels, p)}
         if kind == "label":
@@ -461,6 +461,22 @@ class Model:
 
     def words(self, item):
         return self.reader.words(item) if isinstance(item, str) else item
+
+
+def written(tags, scheme):
+    """Tags in IOBES as the scheme of the training data writes them."""
+    if scheme in ("iobes", "none"):
+        return tags
+    if scheme == "bioul":
+        return ["OBILU"["OBIES".index(tag[0])] + tag[1:] for tag in tags]
+    renamed, before = [], "O"
+    for tag in tags:
+        same = before != "O" and before[1:] == tag[1:]
+        begins = "B" if same or scheme == "iob2" else "I"
+        goes_on = same and tag[0] in "IE" and before[0] in "BI"
+        renamed.append("O" if tag == "O" else ("I" if goes_on else begins) + tag[1:])
+        before = tag
+    return renamed
 
 
 def check(model, path):

@@ -155,7 +155,9 @@ def languages(texts: Sequence[str]) -> list[str]:
     for text in texts:
         starts.append(len(words))
         beginning = text[:READ].lower()
-        words += WORD.findall(beginning)
+        pieces = WORD.findall(beginning)
+        if 2 * sum(len(piece) > 1 for piece in pieces) > len(pieces):  # letters alone are no words
+            words += pieces
         if not beginning.isascii():
             words += [MARK + letter for letter in RARE.findall(beginning)]
         words.append(MARK)  # so that none is empty

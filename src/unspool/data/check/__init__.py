@@ -6,6 +6,7 @@ read the corpus -> compare its rows -> judge their labels -> read the files once
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +40,7 @@ from unspool.data.fields.field import (
     Undivided,
 )
 from unspool.data.part import Part
+from unspool.data.read.budget import Allowance
 from unspool.data.read.steps import StepRows
 from unspool.data.store.columns import Progress
 from unspool.errors import Setting
@@ -80,11 +82,12 @@ def check(
     sized = [name for name, field in corpus.fields.items() if field.sized]
     first = corpus.fields[sized[0]]
     noun = unit if len(sized) == 2 and not first.vocabulary else ""
-    parts = [
-        part_report(corpus, part, key, name if len(sized) == 1 else f"{name} {key}", noun)
-        for name, part in corpus.parts.items()
-        for key in sized
-    ]
+    parts = []
+    for name, part in corpus.parts.items():
+        for key in sized:
+            shown = name if len(sized) == 1 else f"{name} {key}"
+            with spending(part):
+                parts.append(part_report(corpus, part, key, shown, noun))
     notes = [note for note in corpus.notes if "cache" not in note]
     marked: dict[str, list[int]] = {}
     findings: list[Finding] = []
@@ -181,6 +184,11 @@ def columns(corpus: Corpus) -> Iterator[Finding]:
             table = reader.table
             used |= {column.name for column in reader.layout.used}
         yield from about_columns(table, used)
+
+
+def spending(part: Part) -> AbstractContextManager[object]:
+    """Count the time of a block as that of reading the file of a part."""
+    return nullcontext() if part.plan is None else Allowance(part.plan.table.name).spending()
 
 
 def part_report(corpus: Corpus, part: Part, key: str, name: str, noun: str) -> PartReport:

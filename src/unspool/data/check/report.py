@@ -26,7 +26,7 @@ def histogram(lengths: np.ndarray, bins: int = 24) -> list[tuple[int, int, int]]
     """(from, to, rows) with `to` excluded, in steps that grow with the length."""
     if not len(lengths):
         return []
-    edges = np.geomspace(max(1, lengths.min()), lengths.max() + 1, bins + 1)
+    edges = np.geomspace(max(1, int(lengths.min())), int(lengths.max()) + 1, bins + 1)
     edges = np.unique(np.ceil(edges).astype(np.int64))
     counts = np.histogram(np.maximum(lengths, 1), edges)[0] if len(edges) > 1 else [len(lengths)]
     edges = edges if len(edges) > 1 else np.append(edges, edges[0] + 1)

@@ -58,7 +58,9 @@ def survey(
     columns = list(plan.columns)
     shown = next((columns.index(key) for key in examiners), 0)
     rows = plan.rows(report_stage(progress, f"examining {plan.table.name}"))
-    for batch in batches(lines_of(rows) if stream else rows):
+    if stream:
+        rows = Allowance(plan.table.name).timed(lines_of(rows))
+    for batch in batches(rows):
         with Allowance(plan.table.name).spending():
             for key, examiner in examiners.items():
                 values = [row.values[columns.index(key)] for row in batch]
@@ -102,4 +104,4 @@ def lines_of(rows: Iterable[Row]) -> Iterator[Row]:
     for row in rows:
         (text, *more) = row.values
         for i, line in enumerate(str(text).splitlines()):
-            yield row._replace(values=(line, *more), line=row.line + i)
+            yield Row((line, *more), row.line + i, row.file)

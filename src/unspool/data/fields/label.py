@@ -341,7 +341,11 @@ def shown_alike(alike: list[list[str]]) -> str:
 
 def read_names(path: Path, types: tuple[type, ...] = (str,)) -> list[Any]:
     """The labels of a run folder, all of one type; a RunError where they are damaged."""
-    names = read_json(path)
+    return checked_names(read_json(path), path, types)
+
+
+def checked_names(names: Any, path: Path, types: tuple[type, ...] = (str,)) -> list[Any]:
+    """Different names, all of one type; a RunError where they are none."""
     if not (
         isinstance(names, list)
         and any(all(type(name) is kind for name in names) for kind in types)

@@ -70,11 +70,16 @@ def line_lengths(values: Tokens) -> np.ndarray:
     if NEWLINE not in values.types:
         return np.empty(0, dtype=np.int64)
     tokens, size, newline = values.raw[0], int(values.sizes[0]), list(values.types).index(NEWLINE)
-    kind, last, lengths = np.int32 if size < 1 << 31 else np.int64, -1, list[np.ndarray]()
+    last, lengths = -1, list[np.ndarray]()
     for start in range(0, size, CHUNK):  # positions are eight times as large as tokens
         ends = start + np.flatnonzero(tokens[start : start + CHUNK] == newline)
-        lengths.append((np.diff(ends, prepend=last) - 1).astype(kind))
+        lengths.append(narrowest(np.diff(ends, prepend=last) - 1))
         last = int(ends[-1]) if len(ends) else last
     if last != size - 1 or not size:
-        lengths.append(np.array([size - last - 1], kind))
+        lengths.append(narrowest(np.array([size - last - 1])))
     return np.concatenate(lengths)
+
+
+def narrowest(counts: np.ndarray) -> np.ndarray:
+    """The same numbers in the smallest type that holds them: there may be 10^8 lines."""
+    return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))

@@ -14,10 +14,11 @@ import numpy as np
 from torch import Tensor
 
 from unspool.data.fields.field import Where
-from unspool.data.fields.label import FILE, NamesField
+from unspool.data.fields.label import FILE, NamesField, checked_names
 from unspool.data.fields.words import WordsWriter, spread
 from unspool.data.schemes import (
     LETTERS,
+    SCHEMES,
     Marks,
     Scheme,
     SchemeSetting,
@@ -32,16 +33,18 @@ from unspool.data.schemes import (
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged, TokenColumn, Windows
 from unspool.errors import DataError, Option, RunError, Setting
-from unspool.io.files import AGAIN
+from unspool.io.files import AGAIN, read_json, write_json
 from unspool.text.open_vocabulary import TokenRules
 
 
 class TagColumn(NamedTuple):
-    """The tags of a column in IOBES: of each word (M,) the index in `names`; a note about them."""
+    """The tags of a column in IOBES: of each word (M,) the index in `names`; a note about them; the
+    scheme in which they are written."""
 
     ids: np.ndarray
     names: list[str]
     note: str
+    scheme: Scheme
 
 
 class TagValues:
@@ -75,7 +78,8 @@ class TagValues:
 class TagsField(NamesField):
     """The names, sorted, are fitted: those that occur in training.
 
-    scheme   how tags mark spans, or auto
+    scheme    how tags mark spans, or auto
+    written   the scheme of the training data, in which answers are written
     """
 
     kind = "tags"
@@ -84,6 +88,7 @@ class TagsField(NamesField):
     def __init__(self, name: str, *, scheme: SchemeSetting = "auto") -> None:
         super().__init__(name)
         self.scheme = scheme
+        self.written: Scheme = "iobes"
 
     @property
     def marks(self) -> Marks | None:
@@ -107,7 +112,7 @@ class TagsField(NamesField):
         tags = self.read(column)
         note = f"tags of {where}: {tags.note}"
         seen = np.unique(np.concatenate([tags.ids[a:b] for a, b in column.spans()[rows]]))
-        self.names = sorted(tags.names[i] for i in seen)
+        self.names, self.written = sorted(tags.names[i] for i in seen), tags.scheme
         if len(self.names) < 2:
             raise DataError(
                 "all words have the same tag, so there is nothing to learn",
@@ -175,8 +180,16 @@ class TagsField(NamesField):
         counts = np.bincount(ids, minlength=len(names))
         return {name or "span": int(count) for name, count in zip(names, counts)}
 
+    def save(self, folder: Path) -> None:
+        write_json(folder / FILE, {"names": self.names, "scheme": self.written})
+
     def load(self, folder: Path) -> None:
-        super().load(folder)
+        content = read_json(path := folder / FILE)
+        if isinstance(content, list):  # of a run that answers in IOBES
+            content = {"names": content, "scheme": "iobes"}
+        if not isinstance(content, dict) or content.get("scheme") not in SCHEMES:
+            raise RunError("not a list of tags and their scheme", where=path, remedy=AGAIN)
+        self.names, self.written = checked_names(content.get("names"), path), content["scheme"]
         try:
             _ = self.marks
         except WrongTag as error:
@@ -191,7 +204,8 @@ class TagsField(NamesField):
         try:
             scheme: Scheme = guess_letters(types) if self.scheme == "auto" else self.scheme
             if scheme == "none":
-                return TagColumn(ids, types, f"{len(types)} different, which mark no spans")
+                note = f"{len(types)} different, which mark no spans"
+                return TagColumn(ids, types, note, scheme)
             marks = parse_tags(types, scheme)
         except WrongTag as error:
             token = int(np.argmax(ids == types.index(error.tag)))
@@ -219,7 +233,7 @@ class TagsField(NamesField):
             "O" if code == 0 else tag_name(code % len(LETTERS), marks.names[code // len(LETTERS)])
             for code in kinds.tolist()
         ]
-        return TagColumn(numbers, names, note)
+        return TagColumn(numbers, names, note, scheme)
 
     def _breach(
         self, column: TokenColumn, types: list[str], ids: np.ndarray, token: int, scheme: str

@@ -1,18 +1,21 @@
 """Budget of reading: memory and processor time of what is decoded, however small it is stored.
 
 A file may be held in `data.read_memory` megabytes, and in 64 times its size on disk if that is
-more. All passes over the files together may take `data.read_seconds` of processor time, and 3 s for
-each megabyte of the files if that is more. Large files are therefore never refused for their size,
-and small ones never grow without bounds. Decoders declare what they are about to allocate (`hold`),
+more. All passes over the files together may take `data.read_seconds` of processor time, and if that
+is more, 3 s for each megabyte that deflate leaves of the files, or 0.1 s for each on disk. Large
+files are therefore never refused for their size, and small ones never grow without bounds, nor do
+files that repeat a small content. Decoders declare what they are about to allocate (`hold`),
 count what they decompress (`Counted`) and look at the clock (`tick`); `Reader.rows` times the rows
 of every format.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import time
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,7 +27,9 @@ from unspool.errors import DataError, Setting
 
 MEGABYTE = 1 << 20
 RATIO = 64  # bytes that are held for each byte on disk
-PER_MEGABYTE = 3.0  # seconds for each megabyte on disk
+PER_MEGABYTE = 3.0  # seconds for each megabyte that deflate leaves,
+PER_STORED = 0.1  # and for each on disk
+BLOCK, BLOCKS = 1 << 18, 16  # bytes and number of the blocks by which deflate is judged
 QUICK, SLOW, CHUNK = 0.001, 0.01, 128  # seconds and rows of a chunk that is timed as one
 JSON_SIZES = {",": 40, ":": 40, "[": 150, "{": 190}  # bytes of what each of them announces
 T = TypeVar("T")
@@ -44,12 +49,37 @@ class Budget:
     def __init__(self, data: DataConfig) -> None:
         self.memory, self.seconds, self.spent = data.read_memory, data.read_seconds, 0.0
         self.sizes: dict[str, int] = {}
+        self.deflated: dict[str, int] = {}
+        self.blocks: set[bytes] = set()  # digests of those that were counted
         self.since: float | None = None
 
     @property
     def limit(self) -> float:
         """Seconds that all passes may take."""
-        return max(self.seconds, PER_MEGABYTE * sum(self.sizes.values()) / MEGABYTE)
+        stored = sum(self.sizes.values()) / MEGABYTE
+        if PER_MEGABYTE * stored <= self.seconds:
+            return self.seconds
+        for name in self.sizes.keys() - self.deflated.keys():
+            self.deflated[name] = self._deflated(name)
+        left = sum(self.deflated.values()) / MEGABYTE
+        return max(self.seconds, PER_MEGABYTE * left, PER_STORED * stored)
+
+    def _deflated(self, name: str) -> int:
+        """Bytes that deflate leaves of a file, by some blocks of it; the same block counts once."""
+        size, total, left = self.sizes[name], 0, 0
+        starts = range(0, size, max(BLOCK, size // BLOCKS))
+        try:
+            with open(name, "rb", buffering=0) as file:
+                for start in starts:
+                    file.seek(start)
+                    block = file.read(BLOCK)
+                    total += len(block)
+                    if (digest := hashlib.blake2b(block).digest()) not in self.blocks:
+                        self.blocks.add(digest)
+                        left += len(zlib.compress(block, 1))
+        except OSError:  # a member of an archive, or standard input
+            return size
+        return min(size, round(size * left / max(total, 1)))
 
     @property
     def taken(self) -> float:

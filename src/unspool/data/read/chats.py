@@ -18,6 +18,7 @@ MESSAGE = re.compile(
     r"(?P<time>\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?: ?[AaPp]\.? ?[Mm]\.?)?)(?:\]| -) "
     r"(?:(?P<author>[^:]{1,100}): )?(?P<text>.*)"
 )
+CHARACTER, LINE = 32, 60  # bytes that one of a message takes
 MARKS = dict.fromkeys(map(ord, "\u200e\u200f\u202a\u202c")) | {0xA0: " ", 0x202F: " "}
 
 
@@ -37,9 +38,10 @@ class Chat(Reader):
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
-        rows = (values for _, values in self.records(files[0]))
+        timed = files[0].allowance().timed
+        rows = (values for _, values in timed(self.records(files[0])))
         self.columns = sampled(("date", "author", "text"), rows)
-        messages = map(begin, files[0].allowance().timed(files[0].lines()))
+        messages = map(begin, timed(files[0].lines()))
         if left := sum(match is not None and match["author"] is None for match in messages):
             self.remark = f"{left:,} message{'s' * (left > 1)} of the program left out"
 
@@ -48,7 +50,9 @@ class Chat(Reader):
         for line, content in enumerate(file.lines(report), start=1):
             match = begin(content)
             if match is None:
-                allowed.hold(len(content) + 60, "a single message")
+                allowed.hold(CHARACTER * len(content) + LINE, "a single message")
+                if not line % 1024:
+                    allowed.tick()
                 text.append(content.strip())
                 continue
             if row[1]:

@@ -114,7 +114,7 @@ class Tag(Task):
         super().__init__(config, fields)
         tags = fields["tags"]
         assert isinstance(tags, TagsField)
-        self.marks = tags.marks
+        self.marks, self.scheme = tags.marks, tags.written
         self.spelling = getattr(self.input_field, "spelling", None)
         if not reads_text(config):
             self.answer, self.input_view, self.answer_view = TaggedSeries, None, StepTagView
@@ -359,7 +359,7 @@ class Tag(Task):
                 tagged = iter(self.tags(model, Part.of(self.fields, words=sentences)))
             for text, words in pairs:
                 tags = next(tagged) if words else None
-                yield tagged_text(text, words, tags, self.labels, self.marks)
+                yield tagged_text(text, words, tags, self.labels, self.marks, self.scheme)
 
     def export_outputs(self, model: nn.Module, inputs: tuple[Any, ...]) -> dict[str, Any]:
         assert isinstance(model, Tagger)
@@ -372,14 +372,15 @@ class Tag(Task):
         return {"tags": model.output.best(model(*inputs), inputs[1])}
 
     def export_answer(self) -> dict[str, Any]:
-        return {"kind": "tags", "labels": list(self.labels)}
+        return {"kind": "tags", "labels": list(self.labels), "scheme": self.scheme}
 
     def export_row(self, item: Any, outputs: Mapping[str, Any]) -> Answer:
         tags = outputs["tags"]
         certain = SpanScores(*(torch.zeros(len(tags)) for _ in range(3)))
         if self.reads_tokens:
             text, words = words_of(item, self.tokenizer)
-            return tagged_text(text, words, SentenceTags(tags, certain), self.labels, self.marks)
+            sentence = SentenceTags(tags, certain)
+            return tagged_text(text, words, sentence, self.labels, self.marks, self.scheme)
         field = self.input_field
         p = np.ones(len(tags))
         return tagged_series(field.form.shown(item), field.labels(item), tags, p, self.labels)
@@ -412,7 +413,9 @@ class Tag(Task):
         if self.reads_tokens:
             text, words = words_of(new, self.tokenizer)
             along = SpanScores(p.log(), torch.zeros_like(p), torch.zeros_like(p))
-            return tagged_text(text, words, SentenceTags(tags, along), self.labels, None)
+            return tagged_text(
+                text, words, SentenceTags(tags, along), self.labels, None, self.scheme
+            )
         new_tags, _ = self.input_field.source.next_steps(new, None, before.steps)
         steps = new_tags.steps(before.steps)
         return tagged_series(str(new_tags), steps, tags, as_array(p), self.labels)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from unspool.data.schemes import Marks, find_spans
+from unspool.data.schemes import Marks, Scheme, find_spans, from_iobes
 from unspool.errors import DataError
 from unspool.nn.crf import SpanScores
 from unspool.tasks.answer import Answer, empty
@@ -121,18 +121,21 @@ def tagged_text(
     tags: SentenceTags | None,
     labels: Sequence[str],
     marks: Marks | None,
+    scheme: Scheme,
 ) -> TaggedText:
-    """The answer from the tags of the words; `found` is None where there are no words.
+    """The answer from the tags of the words; `tags` is None where there are no words.
 
-    marks   how the tags mark spans; None: they mark none
+    marks    how the tags mark spans; None: none are joined, as in a piece of a text
+    scheme   in which the tags are written
     """
     if tags is None:
         return TaggedText(text, [], None if marks is None else [])
     enter, walk, leave = (part.double().cpu().numpy() for part in tags.along)
     probabilities = np.exp(enter + leave).clip(0, 1)
+    written = from_iobes([labels[tag] for tag in tags.tags], scheme, whole=marks is not None)
     tagged = [
-        TaggedWord(word.start, word.stop, word.token, labels[number], float(p))
-        for word, number, p in zip(words, tags.tags, probabilities)
+        TaggedWord(word.start, word.stop, word.token, tag, float(p))
+        for word, tag, p in zip(words, written, probabilities)
     ]
     if marks is None:
         return TaggedText(text, tagged, None)
