@@ -36,13 +36,14 @@ export class Model {
   }
 
   answer(item, outputs) {
-    const { kind, labels, names, thresholds } = this.about.output;
+    const { kind, labels, names, scheme, thresholds } = this.about.output;
     if (kind === 'numbers') {
       return { numbers: Object.fromEntries(names.map((name, i) => [name, outputs.numbers[i]])) };
     }
     if (kind === 'tags') {
       const words = typeof item === 'string' ? this.reader.words(item) : item;
-      return { words, tags: outputs.tags.slice(0, words.length).map((tag) => labels[tag]) };
+      const tags = outputs.tags.slice(0, words.length).map((tag) => labels[tag]);
+      return { words, tags: written(tags, scheme) };
     }
     const p = outputs.probabilities;
     const probabilities = labels.map((label, i) => [String(label), p[i]]);
@@ -65,4 +66,17 @@ export class Model {
     }
     return worst;
   }
+}
+
+// Tags in IOBES as the scheme of the training data writes them.
+function written(tags, scheme) {
+  if (scheme === 'iobes' || scheme === 'none') return tags;
+  if (scheme === 'bioul') return tags.map((tag) => 'OBILU'['OBIES'.indexOf(tag[0])] + tag.slice(1));
+  return tags.map((tag, i) => {
+    const before = i ? tags[i - 1] : 'O';
+    const same = before !== 'O' && before.slice(1) === tag.slice(1);
+    const begins = same || scheme === 'iob2' ? 'B' : 'I';
+    const goesOn = same && 'IE'.includes(tag[0]) && 'BI'.includes(before[0]);
+    return tag === 'O' ? 'O' : (goesOn ? 'I' : begins) + tag.slice(1);
+  });
 }

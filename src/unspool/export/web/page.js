@@ -94,7 +94,7 @@ function colours(tags) {
   return new Map(kinds.map((kind, i) => [kind, `tag-${i % 6}`]));
 }
 
-const kindOf = (tag) => String(tag).replace(/^[BIES]-/, '');
+const kindOf = (tag) => String(tag).replace(/^[BIESLU]-/, '');
 
 function tagged({ words, tags }) {
   const colour = colours(tags);
