@@ -22,7 +22,7 @@ from unspool.training.trainer import CLOCK_FIELDS
 
 UNSPOOL = [sys.executable, "-m", "unspool"]
 SETTINGS = {"epochs": 2, "hidden": 8, "embedding": 8, "batch": 12, "log_steps": 1, "threads": 1,
-            "checkpoint_seconds": 0, "baseline": "false", "precision": "fp32"}  # fmt: skip
+            "checkpoint_seconds": 1, "baseline": "false", "precision": "fp32"}  # fmt: skip
 
 
 def arguments(**settings: Any) -> list[str]:
@@ -105,7 +105,7 @@ def test_two_processes_stop_and_resume(reviews, tmp_path) -> None:
 def test_a_lost_process_ends_all(reviews, tmp_path, harm) -> None:
     run = tmp_path / "run"
     command = [*UNSPOOL, "train", reviews, *arguments(epochs=200, patience=0), "--model", "lstm"]
-    env = environment(UNSPOOL_PROCESS_TIMEOUT="4")
+    env = environment(UNSPOOL_PROCESS_TIMEOUT="8")
     with subprocess.Popen(
         [*command, "--processes", "2", "--out", run], env=env, stderr=subprocess.PIPE, text=True
     ) as running:
@@ -118,7 +118,7 @@ def test_a_lost_process_ends_all(reviews, tmp_path, harm) -> None:
         errors = running.stderr.read() if running.stderr else ""
     assert running.returncode == 1
     lines = [line for line in errors.splitlines() if line.startswith("unspool: process")]
-    how = "has ended (killed by signal 9)" if harm == signal.SIGKILL else "has not answered for 4 s"
+    how = "has ended (killed by signal 9)" if harm == signal.SIGKILL else "has not answered for 8 s"
     assert len(lines) == 1, errors
     assert "process 2 of 2" in lines[0]
     assert how in lines[0]

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -121,8 +121,6 @@ def run_follower(follower: Follower, exchanges: Any, store: str) -> None:
         for module in follower.modules:
             load_module(module)
         follow(RunFolder(follower.folder), follower.config, follower.plans, processes, join)
-    except Interrupted:
-        pass
     except UserError as error:
         print(f"unspool: process {follower.rank + 1}: {error}", file=sys.stderr, flush=True)
         sys.exit(1)
@@ -140,7 +138,7 @@ def follow(
     trainer.resume()
     join()
     try:
-        with stop_on_signals() as stop:
+        with stop_on_signals() as stop, suppress(Interrupted):
             trainer.run(stop)
     finally:
         processes.leave()

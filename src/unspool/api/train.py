@@ -100,6 +100,12 @@ def train(
         shown.note(plan.summary)
         if model == AUTO:
             check_rescue(rescue, several=Option(model="auto"))
+            if requested_processes(settings) is not None:
+                raise ConfigError(
+                    (Option("processes"), " is for one training"),
+                    got=Option(model="auto"),
+                    remedy="name a model",
+                )
             refuse_search(plan.task, settings, start)
             limit = seconds_of(budget or USUAL_BUDGET)
             best = _search(plan, sources, out, config, settings, limit, shown)

@@ -198,7 +198,7 @@ def _train(
     model.to(settings.device)
     with (
         spare_folder(rescue, folder, task, corpus.parts) as spare,
-        processes_of(folder, task.config, dict(plans)) as processes,
+        processes_of(folder, task.config, dict(plans), pace) as processes,
     ):
         if processes.size > 1:
             note(f"processes: {processes.size}, {torch.get_num_threads()} threads each")
@@ -225,7 +225,8 @@ def _train(
             write_atomic(folder.path / "README.md", card)
             list_hash(folder.metrics)
             raise
-        processes.leave()
+        if processes.size > 1:
+            processes.leave()
         folder = trainer.folder
         folder.record_weights(None)
         note(f"finished: {counters.finished}; {counters.seconds:.0f} s of training")
@@ -234,10 +235,10 @@ def _train(
 
 
 def processes_of(
-    folder: RunFolder, config: Config, plans: dict[str, Plan]
+    folder: RunFolder, config: Config, plans: dict[str, Plan], pace: Pace
 ) -> AbstractContextManager[Processes]:
-    """The processes that train together."""
-    if config.train.processes == 1 and "WORLD_SIZE" not in os.environ:
+    """The processes that train together; those of a search, which may pause, train alone."""
+    if (config.train.processes == 1 and "WORLD_SIZE" not in os.environ) or pace is not WALL_CLOCK:
         return nullcontext(Processes())
     from unspool.api.processes import training_processes
 

@@ -33,6 +33,11 @@ class Share(NamedTuple):
 WHOLE = Share()
 
 
+def shares_of(process: int, processes: int, *, passes: int) -> list[Share]:
+    """The shares of each batch that a process computes, one a pass."""
+    return [Share(process * passes + i, processes * passes) for i in range(passes)]
+
+
 class BucketBatches:
     """Rows of similar length together; at most `size` rows and `tokens` padded tokens.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ from unspool.training.checkpoint import flatten_carry, unflatten_carry
 from unspool.training.signals import SIGNALS
 
 TIMEOUT = float(os.environ.get("UNSPOOL_PROCESS_TIMEOUT", 60))  # seconds without an answer
+NOTICED = -1  # in place of the number of exchanges of a process that has noticed a failure
+NOTICE = 3.0  # seconds in which all others notice it
 LONG = timedelta(days=7)  # what one process computes while the others wait
 
 
@@ -43,7 +46,7 @@ class Processes:
     size: int = 1
     exchanges: Any = field(default_factory=lambda: [0])
     started: Mapping[int, BaseProcess] = field(default_factory=dict)
-    waiting: Any = None  # a group with a long timeout
+    group: Any = None  # of what all do at the same time
 
     def join(self, store: dist.Store) -> None:
         """Meet the other processes."""
@@ -52,9 +55,9 @@ class Processes:
             store=store,
             rank=self.rank,
             world_size=self.size,
-            timeout=timedelta(seconds=TIMEOUT),
+            timeout=LONG,
         )
-        self.waiting = dist.new_group(backend="gloo", timeout=LONG)
+        self.group = dist.new_group(backend="gloo", timeout=timedelta(seconds=TIMEOUT))
 
     def leave(self) -> None:
         """Part from the others; those that this process has started end by themselves, or are
@@ -65,11 +68,6 @@ class Processes:
             process.join(TIMEOUT)
             process.kill()
             process.join()
-
-    @property
-    def first(self) -> bool:
-        """Whether this process writes the run folder."""
-        return self.rank == 0
 
     @contextmanager
     def all_threads(self) -> Iterator[None]:
@@ -83,18 +81,13 @@ class Processes:
             if self.started:
                 torch.set_num_threads(threads)
 
-    def shares(self, parts: int) -> list[Share]:
-        """The shares of a batch that this process computes, in `parts` passes."""
-        of = self.size * parts
-        return [Share(self.rank * parts + part, of) for part in range(parts)]
-
     def sum(self, figures: Sequence[float]) -> list[float]:
         """The sums of some figures over all processes."""
         if self.size == 1:
             return list(figures)
         total = torch.tensor(figures, dtype=torch.float64)
         with self._exchange():
-            dist.all_reduce(total)
+            dist.all_reduce(total, group=self.group)
         return total.tolist()
 
     def sum_gradients(self, model: nn.Module, used: Sequence[float]) -> None:
@@ -107,33 +100,29 @@ class Processes:
             p.grad = torch.zeros_like(p) if p.grad is None else p.grad
         flat = torch.cat([p.grad.reshape(-1) for p in parameters])  # type: ignore[union-attr]
         with self._exchange():
-            dist.all_reduce(flat)
+            dist.all_reduce(flat, group=self.group)
         for p, gradient in zip(parameters, flat.split([p.numel() for p in parameters])):
             p.grad = gradient.view_as(p)
 
     def share_weights(self, model: nn.Module) -> None:
         """Give all processes the weights of the first."""
-        if self.size == 1:
-            return
         with self._exchange():
             for tensor in model.state_dict().values():
                 dist.broadcast(tensor, 0)
 
-    def from_first(self, figures: Sequence[float] | None) -> list[float]:
+    def from_first(self, figures: Sequence[float]) -> list[float]:
         """The figures that the first process has computed while the others waited."""
-        if self.size == 1:
-            return list(figures or ())
-        count = torch.tensor([len(figures or ())])
+        count = torch.tensor([len(figures)])
         with self._exchange():
-            dist.broadcast(count, 0, group=self.waiting)
-            values = torch.tensor(figures or [0.0] * int(count), dtype=torch.float64)
-            dist.broadcast(values, 0, group=self.waiting)
+            dist.broadcast(count, 0)
+            values = torch.zeros(int(count), dtype=torch.float64)
+            if self.rank == 0:
+                values += torch.tensor(figures, dtype=torch.float64)
+            dist.broadcast(values, 0)
         return values.tolist()
 
     def gather_carry(self, carry: list[Any], rows: int) -> Any:
         """The state of all rows, of those of all shares (nested tuples of tensors)."""
-        if self.size == 1 and len(carry) == 1:
-            return carry[0]
         flat = [flatten_carry(each) for each in carry]
         whole = [self._gathered(list(parts), rows) for parts in zip(*(f.tensors for f in flat))]
         return unflatten_carry(flat[0].shape, iter(whole))
@@ -149,7 +138,7 @@ class Processes:
         if self.size > 1:
             everything = [torch.empty_like(padded) for _ in range(self.size)]
             with self._exchange():
-                dist.all_gather(everything, padded)
+                dist.all_gather(everything, padded, group=self.group)
         interleaved = torch.cat(everything).transpose(0, 1)  # (most, shares, ...)
         return interleaved.reshape(most * of, *padded.shape[2:])[:rows].contiguous()
 
@@ -174,12 +163,16 @@ class Processes:
             if process.exitcode is not None:
                 how = f"killed by signal {-process.exitcode}" if process.exitcode < 0 else "failed"
                 return f"process {rank + 1} of {self.size} has ended ({how})"
-        mine = self.exchanges[self.rank]
-        for rank in range(self.size):
-            if self.exchanges[rank] < mine:
-                late = f"process {rank + 1} of {self.size} has ended, or has not answered"
-                return f"{late} for {TIMEOUT:g} s"
-        return f"a process of {self.size} has ended, or has not answered for {TIMEOUT:g} s"
+        self.exchanges[self.rank] = NOTICED
+        end = time.monotonic() + NOTICE
+        while time.monotonic() < end and self._unaware():
+            time.sleep(0.05)
+        late = ", ".join(str(rank + 1) for rank in self._unaware()) or "?"
+        return f"process {late} of {self.size} has ended, or has not answered for {TIMEOUT:g} s"
+
+    def _unaware(self) -> list[int]:
+        """The processes that have not noticed a failure, and so have caused it."""
+        return [rank for rank in range(self.size) if self.exchanges[rank] != NOTICED]
 
 
 def used_parameters(model: nn.Module) -> list[float]:

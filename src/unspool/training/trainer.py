@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from unspool.config import TrainConfig
-from unspool.data.batching import Share
+from unspool.data.batching import Share, shares_of
 from unspool.data.part import moved
 from unspool.errors import Option, RunError, TrainingError
 from unspool.tasks import Task
@@ -114,6 +115,7 @@ class Trainer:
         """`rescue` makes another run folder, for what `folder` does not take at the end. Of several
         processes the first writes the folder."""
         self.processes = processes or Processes()
+        self.several, self.first = self.processes.size > 1, self.processes.rank == 0
         self.pace, self.metrics = pace, dict[str, float]()
         self.task, self.model, self.folder, self.watcher = task, model, folder, watcher
         self.rescue = rescue
@@ -124,7 +126,9 @@ class Trainer:
         if self.chooses and self.valid_part is not None and task.least_rows:
             self.chooses = len(self.valid_part) >= task.least_rows
         self.batches: Any = task.batches(self.train_part, training=True)
-        self.shares = self.processes.shares(self.train.accumulate)
+        self.shares = shares_of(
+            self.processes.rank, self.processes.size, passes=self.train.accumulate
+        )
         self.optimizer = build_optimizer(model, self.train)
         self.counters = Counters()
         self.validation_seconds = 0.0  # of the longest validation
@@ -135,7 +139,7 @@ class Trainer:
         self.epochs = self.train.epochs or usual_epochs(steps, self.train.least_steps)
         planned = steps * self.epochs
         self.total = min(planned, self.train.max_steps or planned)
-        writes_events = self.train.tensorboard and self.processes.first
+        writes_events = self.train.tensorboard and self.first
         self.board = _tensorboard(folder) if writes_events else None
 
     def resume(self) -> None:
@@ -146,7 +150,7 @@ class Trainer:
         if checkpoint is not None:
             self.counters, carry = checkpoint[0], moved(checkpoint[1], self.device)
             self.carries = [shared_carry(carry, share) for share in self.shares]
-        if self.processes.first:
+        if self.first:
             cut_log(self.folder.metrics, self.counters.log_bytes, self.watcher.note)
 
     def run(self, stop: StopRequest) -> Counters:
@@ -154,22 +158,21 @@ class Trainer:
         the time of the pace is over."""
         counters, clock = self.counters, self.pace.clock
         saved_at = time.monotonic()
-        if self.processes.first:
+        if self.first:
             self.handle = FolderHandle(self.folder.path)
             self.log = Log(self.folder.metrics, self.watcher.note)
-        self.processes.share_weights(self.model)
+        if self.several:
+            self.processes.share_weights(self.model)
         self.watcher.start(self.total, counters, self.train.max_seconds)
         try:
             while not counters.finished:
                 started = clock()
                 epoch_over = self._step()
-                counters.seconds += clock() - started
-                if self.train.max_seconds:
-                    (counters.seconds,) = self.processes.from_first([counters.seconds])
+                self._count_seconds(clock() - started)
                 if (epoch_over and self._round_over()) or self._validation_due():
                     started = clock()
                     self._validate()
-                    counters.seconds += clock() - started
+                    self._count_seconds(clock() - started)
                 counters.finished = self._reason_to_end()
                 age = time.monotonic() - saved_at
                 # A signal that comes from here on is for the next step.
@@ -187,7 +190,7 @@ class Trainer:
                     raise Paused(self.metrics, counters.best or [], counters.seconds)
         finally:
             self.watcher.close()
-            if self.processes.first:
+            if self.first:
                 self.log.close()
                 self.handle.close()
             if self.board is not None:
@@ -265,11 +268,17 @@ class Trainer:
         if self.device.type != "cpu":  # torch.manual_seed would also ask for every kind of GPU
             torch.manual_seed(seed)
 
+    def _count_seconds(self, seconds: float) -> None:
+        """Add to the time of training, which is that of the first process."""
+        self.counters.seconds += seconds
+        if self.several and self.train.max_seconds:
+            (self.counters.seconds,) = self.processes.from_first([self.counters.seconds])
+
     def _agreed(self, signal: int, due: bool) -> tuple[int, bool]:
         """The signal that any process has got, and whether the first wants a checkpoint."""
-        if self.processes.size == 1:
+        if not self.several:
             return signal, due
-        figures = [float(due and self.processes.first), *signal_figures(signal)]
+        figures = [float(due and self.first), *signal_figures(signal)]
         wanted, *signals = self.processes.sum(figures)
         return signal_of(signals), bool(wanted)
 
@@ -311,13 +320,14 @@ class Trainer:
         better = True
         if self.valid_part is not None:
             self.model.eval()
-            figures: list[float] = []
-            if self.processes.first:
+            took, rank = 0.0, list[float]()
+            if self.first:
                 started = self.pace.clock()
-                with self.processes.all_threads():
+                with self.processes.all_threads() if self.several else nullcontext():
                     metrics = self.metrics = self.task.validate(self.model, self.valid_part)
-                figures = [self.pace.clock() - started, *self.task.metric.rank(metrics)]
-            took, *rank = self.processes.from_first(figures)
+                took, rank = self.pace.clock() - started, list(self.task.metric.rank(metrics))
+            if self.several:
+                took, *rank = self.processes.from_first([took, *rank])
             self.validation_seconds = max(self.validation_seconds, took)
             better = not self.chooses or counters.best is None or rank > counters.best
             counters.best = rank if better else counters.best
@@ -371,7 +381,7 @@ class Trainer:
 
     def _save_weights(self, *, validated: bool = True) -> None:
         """Make the present weights the run's; where the disk refuses, keep them to try again."""
-        if not self.processes.first:
+        if not self.first:
             return
         state = self.model.state_dict()
         meta = {"step": self.counters.step, "rank": self.counters.best}
@@ -389,11 +399,11 @@ class Trainer:
 
     def _checkpoint(self, *, last: bool) -> None:
         """Save everything; a full disk costs a checkpoint, not the run."""
-        self.carry: Any = None
-        if self.carries[0] is not None:
+        self.carry: Any = self.carries[0]
+        if self.carry is not None and self.shares[0].of > 1:
             rows = self.batches.rows(self.counters.epoch, self.counters.index)
             self.carry = self.processes.gather_carry(self.carries, rows)
-        if not self.processes.first:
+        if not self.first:
             return
         try:
             self._save_all()
@@ -459,7 +469,7 @@ class Trainer:
         )
 
     def _log(self, record: dict[str, Any]) -> None:
-        if not self.processes.first:
+        if not self.first:
             return
         self.log.write(record)
         if self.board is not None:
