@@ -71,6 +71,9 @@ def test_the_best_is_kept(data, tmp_path, monkeypatch) -> None:
     assert loaded.predict("a good film")[0].label == "yes"
     assert set(run.comparison.baselines) >= {"majority"}
     assert run.report.metrics["accuracy"] == loaded.report.metrics["accuracy"]
+    assert not list(run.path.rglob("checkpoints")), "they take several times the space of weights"
+    for name in ("linear", "cnn"):
+        assert unspool.load(run.path / "tried" / name / "1").predict("a good film")
 
 
 @pytest.fixture(scope="module", params=["classify", "regress"])

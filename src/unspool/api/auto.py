@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -145,6 +146,8 @@ class Search:
         else:
             part = run.report_part or "valid"
         write_report(run, report, part, rest, choice=self.choice(chosen))
+        for checkpoints in (self.folder.path / "tried").rglob("checkpoints"):
+            shutil.rmtree(checkpoints)  # several times the weights; a finished search needs none
         return run
 
     def report(self, model: TriedModel) -> Report:

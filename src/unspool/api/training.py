@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -125,7 +124,7 @@ def start_training(
     task = kind(config, corpus.fields)
     if fits_directly(task):
         folder.write_config(config, files, threads)
-        return _fit(folder, task, corpus, plans, shown, rescue)
+        return _fit(folder, task, corpus, plans, shown, rescue, pace)
     model = initial_model(task)
     origins: dict[str, dict[str, str]] = {}
     if start is not None:
@@ -165,7 +164,7 @@ def resume_training(
     tune_process(record["threads"])
     task = TASKS[config.task](config, corpus.fields)
     if fits_directly(task):
-        return _fit(folder, task, corpus, plans, shown, rescue)
+        return _fit(folder, task, corpus, plans, shown, rescue, pace)
     model = initial_model(task)
     return _train(folder, task, model, corpus, plans, shown, True, rescue, pace)
 
@@ -275,10 +274,11 @@ def _fit(
     plans: Mapping[str, Plan],
     shown: Shown,
     rescue: Path | None,
+    pace: Pace,
 ) -> Run:
     """Fit a model that is not trained by steps, and so has no checkpoints."""
     assert isinstance(task, FitsDirectly)
-    started = time.monotonic()
+    started = pace.clock()
     with (
         spare_folder(rescue, folder, task, corpus.parts) as spare,
         FolderHandle(folder.path) as handle,
@@ -286,7 +286,7 @@ def _fit(
         fitting = task.fit_model(corpus.parts)
         counters = Counters(
             tokens=int(corpus.parts["train"][task.input].tokens.sum()),
-            seconds=time.monotonic() - started,
+            seconds=pace.clock() - started,
             finished=fitting.note,
         )
         shown.note(_about(task, fitting.model, folder))
