@@ -100,8 +100,8 @@ class Symbol(Value):
 
 
 OPERATIONS = (
-    "add radd sub rsub mul rmul truediv rtruediv floordiv pow rpow matmul neg invert and or eq ne"
-    " lt le gt ge getitem"
+    "add radd sub rsub mul rmul truediv rtruediv floordiv mod pow rpow matmul neg invert and or"
+    " eq ne lt le gt ge getitem"
 )
 for _name in OPERATIONS.split():
     _method = f"__{_name}__"

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unspool.data.plan import Plan
-from unspool.data.read.recording import Recording
 from unspool.errors import ConfigError, Option
+from unspool.export.items import shown_item
 from unspool.export.standalone import Model
 from unspool.io.files import write_atomic
 from unspool.tasks.abilities import Exports
@@ -61,7 +61,7 @@ def quantise(folder: Path, plan: Plan) -> Quantised:
     """Replace the graph in a folder by one of integers; measured on the rows of a plan."""
     graph = folder / "model.onnx"
     rows = [row.values for row in plan.rows() if None not in row.values]
-    items = [portable(values[0]) for values in rows]
+    items = [shown_item(values[0]) for values in rows]
     before = list(answers(folder, items))
     made = folder / "int8.onnx"
     with quiet_log():
@@ -101,10 +101,6 @@ def renew_checks(folder: Path) -> None:
     for each in checks:
         each["outputs"] = {name: x[0].tolist() for name, x in model.run([each["item"]]).items()}
     write_atomic(path, json.dumps(checks, ensure_ascii=False, indent=1) + "\n")
-
-
-def portable(value: Any) -> Any:
-    return value.values if isinstance(value, Recording) else value
 
 
 def answers(folder: Path, items: list[Any]) -> Iterator[dict[str, Any]]:

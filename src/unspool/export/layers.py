@@ -42,6 +42,11 @@ def _check_lengths(lengths: Any, x: Any) -> Any:
     return lengths
 
 
+@operator("whole_lengths")
+def _whole_lengths(x: Symbol) -> Any:
+    return x.graph.full([x.shape[0]], 1, torch.int64) * x.shape[1]
+
+
 @operator("check_keep")
 def _check_keep(keep: Any, *shapes: Any) -> None:
     return None
@@ -85,7 +90,7 @@ def _at_last(x: Symbol, lengths: Any) -> Any:
 def _reverse(x: Symbol, lengths: Any) -> Symbol:
     graph = x.graph
     if lengths is None:
-        lengths = graph.full([x.shape[0]], 1, torch.int64) * x.shape[1]
+        lengths = _whole_lengths(x)
     return graph.add(
         "ReverseSequence", x, lengths, dtype=x.dtype, sizes=x.sizes, batch_axis=0, time_axis=1
     )
@@ -345,7 +350,7 @@ def _loop(cell: Cell, x: Symbol, lengths: Any, start: Any, *, backwards: bool) -
     if start is None:
         start = [graph.full([batch, H], 0, u.dtype) for _ in cell.state_names]
     if lengths is None:
-        lengths = graph.full([batch], 1, torch.int64) * steps
+        lengths = _whole_lengths(x)
 
     def body(*values: Any) -> tuple[list[Any], list[Any]]:
         *state, u_t, keep = values

@@ -29,6 +29,7 @@ from unspool.export.emit import Axes, Emitted, Named, emit, leaves, rebuilt
 from unspool.export.folder import refuse_full
 from unspool.export.graph import OPSET
 from unspool.export.int8 import Quantised
+from unspool.export.items import shown_item
 from unspool.io.files import write_atomic
 from unspool.tasks.abilities import Exports, ExportsSteps
 
@@ -259,7 +260,7 @@ def checks_of(task: Any, model: nn.Module) -> list[dict[str, Any]]:
     checks = []
     for steps in (1, 3, 12, 40):
         item = field.portable_item(steps, rng)
-        shown = item.tolist() if isinstance(item, np.ndarray) else item
+        shown = shown_item(item)
         if isinstance(task, ExportsSteps):
             checks.append({"item": shown, "text": task.export_text(model, item)})
             continue

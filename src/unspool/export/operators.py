@@ -106,7 +106,7 @@ def not_equal(x: Any, y: Any) -> Symbol:
 
 
 def unary(kind: str, *names: str, **attributes: Any) -> None:
-    def emit(x: Symbol) -> Symbol:
+    def emit(x: Symbol, inplace: bool = False) -> Symbol:
         return x.graph.add(kind, x, dtype=x.dtype, sizes=x.sizes, **attributes)
 
     operator(*names)(emit)
@@ -211,6 +211,21 @@ def floor_divide(x: Symbol, y: int) -> Any:
     graph, a, b = pair(x, y)
     rest = graph.add("Mod", a, b, dtype=a.dtype, sizes=a.sizes)
     return graph.add("Div", a - rest, b, dtype=a.dtype, sizes=a.sizes)
+
+
+@operator("__mod__", "remainder")
+def remainder(x: Symbol, y: int) -> Symbol:
+    """Of the sign of y, as Python's."""
+    graph, a, b = pair(x, y)
+    return graph.add("Mod", a, b, dtype=a.dtype, sizes=a.sizes)
+
+
+@operator("conv1d")
+def conv1d(x: Symbol, weight: Any, bias: Any, stride: Any = 1, padding: Any = 0, *rest: Any) -> Any:
+    """x (B, C, T)"""
+    stride, padding = (n if isinstance(n, int) else n[0] for n in (stride, padding))
+    y = conv2d(unsqueeze(x, 2), weight[:, :, None], bias, (1, stride), (0, padding))
+    return squeeze(y, 2)
 
 
 @operator("conv2d")
@@ -542,13 +557,17 @@ def new_ones(x: Symbol, *shape: Any, **options: Any) -> Symbol:
 @operator("pad")
 def pad(x: Symbol, pads: Sequence[Any], mode: str = "constant", value: float | None = None) -> Any:
     """The last axis first, as torch lists them."""
-    if mode != "constant" or not all(isinstance(size, int) for size in pads):
-        raise Unsupported("pad() of a size that is known only when the graph runs")
-    before, after = [0] * x.dim(), [0] * x.dim()
+    if mode != "constant":
+        raise Unsupported(f"pad() with mode {mode}")
+    before: list[Any] = [0] * x.dim()
+    after: list[Any] = [0] * x.dim()
     for i in range(len(pads) // 2):
         before[-1 - i], after[-1 - i] = pads[2 * i], pads[2 * i + 1]
-    sizes = [None if size is None else size + a + b for size, a, b in zip(x.sizes, before, after)]
-    widths = x.graph.constant(np.array(before + after, dtype=np.int64))
+    sizes = [
+        size + a + b if all(isinstance(n, int) for n in (size, a, b)) else None
+        for size, a, b in zip(x.sizes, before, after)
+    ]
+    widths = x.graph.shape_of(before + after)
     fill = x.graph.constant(value or 0.0, x.dtype)
     return x.graph.add("Pad", x, widths, fill, dtype=x.dtype, sizes=sizes)
 

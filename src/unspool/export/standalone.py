@@ -230,22 +230,40 @@ class NgramItems:
 
 
 class SeriesItems:
-    """Vectors over time: a list of steps, each a list of numbers; null where none was measured."""
+    """Vectors over time: a list of steps, each a list of numbers; null where none was measured.
+    With times: {"values": [...], "times": [...]}."""
 
     def __init__(self, settings):
         self.settings = settings
 
+    def moments(self, x):
+        """Of the training data, or of the series itself."""
+        if self.settings["mean"] is not None:
+            return (np.array(self.settings[name]) for name in ("mean", "std"))
+        count = np.maximum((~np.isnan(x)).sum(0), 1)
+        mean = np.nansum(x, 0) / count
+        std = np.sqrt(np.nansum((x - mean) ** 2, 0) / count)
+        return mean, np.where(std > 1e-12 * np.maximum(1, np.abs(mean)), std, 1)
+
+    def vectors(self, item):
+        values, times = (item["values"], item["times"]) if isinstance(item, dict) else (item, None)
+        x = np.array(values, dtype=np.float32).astype(float)[: self.settings["room"]]
+        mean, std = self.moments(x)
+        known = ~np.isnan(x)
+        parts = [np.where(known, (x - mean) / std, 0), known[:, self.settings["gappy"]]]
+        if (step := self.settings["step"]) is not None:
+            times = np.array(times, dtype=float)[: len(x)]
+            ratio = np.diff(times, prepend=times[:1] - step) / step
+            parts.append(np.log(np.maximum(ratio, 1e-6))[:, None])
+        return np.concatenate(parts, 1)
+
     def batch(self, items):
-        rows = [np.array(item, dtype=float) for item in items]
-        rows = [row[: self.settings["room"]] for row in rows]
-        mean, std = (np.array(self.settings[name]) for name in ("mean", "std"))
+        rows = [self.vectors(item) for item in items]
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        size = len(mean) + len(self.settings["gappy"])
-        values = np.zeros((len(rows), max(1, lengths.max()), size), dtype=np.float32)
+        size = (len(rows), max(1, lengths.max()), rows[0].shape[1])
+        values = np.zeros(size, dtype=np.float32)
         for i, row in enumerate(rows):
-            known = ~np.isnan(row)
-            scaled = np.where(known, (row - mean) / std, 0)
-            values[i, : len(row)] = np.concatenate([scaled, known[:, self.settings["gappy"]]], 1)
+            values[i, : len(row)] = row
         return {"values": values, "lengths": lengths}
 
 
@@ -421,6 +439,8 @@ class Model:
         self.reader, self.output = reader(self.about["input"]), self.about["output"]
         self.writer = Writer(folder, self.about) if "steps" in self.about else None
         self.graph = None if self.writer else RunnableGraph(folder / "model.onnx")
+        written = self.output.get("tokenizer")
+        self.tokenizer = written and TextTokenizer(written)
 
     def run(self, items):
         """The outputs of the graph by name, a row an item."""
@@ -446,6 +466,9 @@ class Model:
         if kind == "numbers":
             numbers = map(float, outputs["numbers"])
             return {"numbers": dict(zip(self.output["names"], numbers)), "text": item}
+        if kind == "transcript":
+            tokens = [int(token) for token in outputs["tokens"] if token]
+            return {"text": self.tokenizer.text(tokens)}
         labels = self.output["labels"]
         if kind == "tags":
             words = self.words(item)

@@ -106,6 +106,8 @@ def refuse_others(made: Graphs) -> None:
         )
     for part in reads.get("members", [reads]):
         tokenizer: Mapping[str, Any] = part.get("tokenizer", {})
+        if part.get("step") is not None:
+            raise ConfigError("a page reads no times of steps", got="irregular", remedy=remedy)
         if part["kind"] not in READ or tokenizer.get("kind") == "pretrained":
             pieces = "the tokenizer of a pretrained model" if tokenizer else part["kind"]
             raise ConfigError("a page cannot make the inputs", got=pieces, remedy=remedy)

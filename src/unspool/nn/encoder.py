@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from unspool.nn.inputs import AddFeatures, ClassToken, ConcatFeatures, InputLayer
-from unspool.nn.masks import check_lengths, keep_mask, reverse
+from unspool.nn.masks import check_lengths, keep_mask, reverse, whole_lengths
 from unspool.nn.network import Network, map_state
 from unspool.nn.pairs import Between, SegmentVectors
 
@@ -53,7 +52,7 @@ class Encoded(NamedTuple):
         """With lengths, also where all steps are real."""
         if self.lengths is not None:
             return self
-        return self._replace(lengths=torch.full((len(self.outputs),), self.outputs.shape[1]))
+        return self._replace(lengths=whole_lengths(self.outputs))
 
     def select(self, rows: Tensor) -> Encoded:
         """Some rows of the batch; of a state, that of a recurrent network."""

@@ -37,6 +37,12 @@ def check_lengths(lengths: Tensor | Sequence[int] | None, x: Tensor) -> Tensor |
 
 
 @overridable
+def whole_lengths(x: Tensor) -> Tensor:
+    """(B,) the lengths of sequences (B, T, ...) whose steps are all real."""
+    return torch.full((len(x),), x.shape[1])
+
+
+@overridable
 def keep_mask(lengths: Tensor, steps: int, *, device: torch.device | None = None) -> Tensor:
     """(B,) lengths -> (B, T), True where t < length; on a device, or where the lengths are."""
     keep = torch.arange(steps, device=lengths.device) < lengths[:, None]

@@ -57,7 +57,7 @@ class StackedFrames(Reduction):
         self.factor = factor
 
     def reduce(self, carried: Any, x: Tensor, lengths: Tensor) -> tuple[Tensor, Any]:
-        return x.reshape(len(x), -1, self.factor * x.shape[-1]), None
+        return x.reshape(x.shape[0], -1, self.factor * x.shape[-1]), None
 
     def extra_repr(self) -> str:
         return f"{self.factor} as one"
@@ -100,7 +100,9 @@ class StridedConvolutions(Reduction):
             x = self.augment(x)
         kept = []
         for number, (layer, s) in enumerate(zip(self.layers, self.strides)):
-            before = x.new_zeros(len(x), s - 1, x.shape[2]) if carried is None else carried[number]
+            before = (
+                x.new_zeros(x.shape[0], s - 1, x.shape[2]) if carried is None else carried[number]
+            )
             x = torch.cat([before, x], 1)
             kept.append(x[:, x.shape[1] - s + 1 :])
             x = F.relu(layer(x.transpose(1, 2))).transpose(1, 2)

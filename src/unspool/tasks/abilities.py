@@ -177,9 +177,6 @@ class Exports(Protocol):
     def export_answer(self) -> dict[str, Any]:
         """Describe the answer that these outputs make: `kind`, with names of labels or numbers."""
 
-    def export_row(self, item: Any, outputs: Mapping[str, Any]) -> Answer:
-        """The answer to one item, whose outputs have no axis for a batch."""
-
 
 @runtime_checkable
 class ExportsSteps(Protocol):

@@ -215,10 +215,6 @@ class Classify(DocumentTask):
     def export_answer(self) -> dict[str, Any]:
         return self.decision.export_answer()
 
-    def export_row(self, item: Any, outputs: Mapping[str, Any]) -> Answer:
-        shown = self.input_field.form.shown(item)
-        return self.decision.answered(shown, outputs["probabilities"])
-
     def answered(self, shown: str, scores: np.ndarray) -> Answer:
         return self.decision.answered(shown, self.decision.probabilities(scores)[0])
 

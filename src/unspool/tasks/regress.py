@@ -7,7 +7,7 @@ deviations of the training part from its mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -305,10 +305,6 @@ class Regress(DocumentTask):
 
     def export_answer(self) -> dict[str, Any]:
         return {"kind": "numbers", "names": list(self.number.names)}
-
-    def export_row(self, item: Any, outputs: Mapping[str, Any]) -> Estimate:
-        named = dict(zip(self.number.names, outputs["numbers"].tolist()))
-        return Estimate(self.input_field.form.shown(item), named)
 
     def answered(self, shown: str, scores: np.ndarray) -> Estimate:
         numbers = self.number.restore(scores)[0].tolist()

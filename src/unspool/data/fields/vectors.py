@@ -314,29 +314,33 @@ class VectorField(RecordingField):
         `vectors` gives them."""
         if not isinstance(self.source, SeriesSource):
             return {"kind": "vectors", "unit": self.unit, "size": self.size}
-        if self.scaler.mode not in ("channel", "none") or self.irregular != "ignore":
+        if self.scaler.mode == "window" or self.irregular == "resample":
             raise ConfigError(
-                "series that are scaled by themselves, or of irregular steps, cannot be exported",
+                "windows that are scaled by themselves, and resampled series, cannot be exported",
                 got=f"scaling={self.scaler.mode}, irregular={self.irregular}",
                 remedy="train with scaling=channel and irregular=ignore",
             )
-        mean, std = (moment.tolist() for moment in self.scaler.moments)
+        alone = self.scaler.mode == "series"  # each series has its own moments
+        mean, std = (None if alone else moment.tolist() for moment in self.scaler.moments)
+        timed = self.irregular == "channel" and self.steps is not None
         return {
             "kind": "series",
             "channels": list(self.channels),
             "mean": mean,
             "std": std,
+            "step": self.steps.median if timed and self.steps is not None else None,
             "gappy": self.gappy,
             "room": self.max_length or None,
         }
 
-    def portable_item(self, steps: int, rng: np.random.Generator) -> np.ndarray:
-        size = self.size
-        if isinstance(self.source, SeriesSource):
-            size = len(self.channels)
-        else:
+    def portable_item(self, steps: int, rng: np.random.Generator) -> np.ndarray | Recording:
+        if not isinstance(self.source, SeriesSource):
             steps = self.source.example_steps(steps)
-        return rng.normal(size=(steps, size)).astype(np.float32)
+            return rng.normal(size=(steps, self.size)).astype(np.float32)
+        values = rng.normal(size=(steps, len(self.channels))).astype(np.float32)
+        if self.irregular == "ignore":
+            return values
+        return Recording(values, times=rng.integers(1, 9, steps).cumsum().astype(np.float64))
 
     def portable_batch(self, items: Sequence[Any]) -> SeriesBatch:
         if isinstance(self.source, SeriesSource):

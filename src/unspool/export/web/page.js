@@ -21,7 +21,7 @@ function form(input) {
     file.addEventListener('change', async () => {
       if (file.files.length) field.value = await file.files[0].text();
     });
-    const { length } = input.mean;
+    const { length } = input.channels;
     const about = `A step a line, ${length} number${length === 1 ? '' : 's'} each; nothing where none was measured`;
     return {
       nodes: [labelled('Series', field, about), labelled('or a file', file)],

@@ -147,21 +147,39 @@ class SeriesItems {
   }
 
   batch(items) {
-    const { mean, std, gappy, room } = this.settings;
+    const { gappy, room, channels } = this.settings;
     const rows = items.map((item) => cut(item, room));
     const steps = Math.max(1, ...rows.map((row) => row.length));
-    const size = mean.length + gappy.length;
+    const size = channels.length + gappy.length;
     const values = new Float32Array(rows.length * steps * size);
-    rows.forEach((row, i) => row.forEach((step, t) => {
-      const known = step.map((value) => value !== null && !Number.isNaN(value));
-      const scaled = step.map((value, c) => (known[c] ? (value - mean[c]) / std[c] : 0));
-      values.set([...scaled, ...gappy.map((c) => Number(known[c]))], (i * steps + t) * size);
-    }));
+    rows.forEach((row, i) => {
+      const { mean, std } = this.settings.mean ? this.settings : moments(row, channels.length);
+      row.forEach((step, t) => {
+        const known = step.map((value) => value !== null && !Number.isNaN(value));
+        const scaled = step.map((value, c) => (known[c] ? (value - mean[c]) / std[c] : 0));
+        values.set([...scaled, ...gappy.map((c) => Number(known[c]))], (i * steps + t) * size);
+      });
+    });
     return {
       values: { type: 'float32', data: values, dims: [rows.length, steps, size] },
       lengths: int64(rows.map((row) => row.length), [rows.length]),
     };
   }
+}
+
+// The mean and standard deviation of each channel of a series; of one that never moves 1.
+function moments(row, channels) {
+  const mean = [];
+  const std = [];
+  for (let c = 0; c < channels; c++) {
+    const values = row.map((step) => step[c]).filter((x) => x !== null && !Number.isNaN(x)).map(Math.fround);
+    const count = Math.max(1, values.length);
+    const middle = values.reduce((a, b) => a + b, 0) / count;
+    const spread = Math.sqrt(values.reduce((a, x) => a + (x - middle) ** 2, 0) / count);
+    mean.push(middle);
+    std.push(spread > 1e-12 * Math.max(1, Math.abs(middle)) ? spread : 1);
+  }
+  return { mean, std };
 }
 
 // The inputs of each model of an ensemble.

@@ -29,6 +29,7 @@ from unspool.nn.inputs import WordDropout
 from unspool.nn.masks import keep_mask
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.taps import record
+from unspool.search.batched import DecoderSearch
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.caption.answer import Caption, Captioner, CaptionView
 from unspool.tasks.caption.report import CaptionReport, CaptionScores
@@ -40,7 +41,7 @@ from unspool.tasks.metrics import Metric
 from unspool.tasks.roles import Lacking, Roles
 from unspool.tasks.task import RowInfo, Step, Task, walk
 from unspool.text.tokenizers import Tokenizer
-from unspool.text.vocab import BEGIN_ID
+from unspool.text.vocab import BEGIN_ID, END_ID, PAD_ID
 
 VALIDATED = 500  # items that are described in a validation: enough to rank weights, in seconds
 BATCH_STEPS = 50_000  # steps of items that are predicted together
@@ -254,6 +255,52 @@ class CaptionTask(Task):
         settings = self.config.model
         aligns = settings.network == "transformer" or settings.attention != "none"
         return Captioner(model, self.input, self.captions, aligns=aligns)
+
+    def export_start(self, model: nn.Module, inputs: tuple[Any, ...]) -> Any:
+        assert isinstance(model, Seq2Seq)
+        return model.decoder.export_start(model.encoder(*inputs))
+
+    def export_steps(self, model: nn.Module) -> Any:
+        assert isinstance(model, Seq2Seq)
+        return model.decoder
+
+    def export_answer(self) -> dict[str, Any]:
+        most = 2 * self.captions.longest
+        return {
+            "kind": "text",
+            "tokenizer": self.target_tokenizer.to_json(),
+            "begin": BEGIN_ID,
+            "end": END_ID,
+            "forbidden": [PAD_ID, BEGIN_ID],
+            "beam": Decoding.beam,
+            "length_penalty": Decoding.length_penalty,
+            "frame": 0,
+            "min_length": 0,
+            "grows": False,
+            "short": most,
+            "most": most,
+        }
+
+    def export_text(self, model: nn.Module, item: Any) -> str:
+        assert isinstance(model, Seq2Seq)
+        field: Any = self.input_field
+        with torch.inference_mode():
+            encoded = model.encoder(*field.portable_batch([item]).inputs)
+            ((best, *_),) = DecoderSearch(model.decoder)(
+                encoded,
+                Decoding(keep_unknown=True),
+                [2 * self.captions.longest],
+                forbidden=(PAD_ID, BEGIN_ID),
+                aligned=False,
+                generator=torch.Generator(),
+            )
+        return self.target_tokenizer.decode(best.tokens)
+
+    @property
+    def written_vocabulary(self) -> int:
+        return len(self.target_tokenizer)
+
+    reads_source = True
 
     def _summed_loss(self, model: Seq2Seq, part: Part) -> tuple[float, int]:
         """The sum of the token losses of a part, and how many tokens its captions have."""

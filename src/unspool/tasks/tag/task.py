@@ -374,17 +374,6 @@ class Tag(Task):
     def export_answer(self) -> dict[str, Any]:
         return {"kind": "tags", "labels": list(self.labels), "scheme": self.scheme}
 
-    def export_row(self, item: Any, outputs: Mapping[str, Any]) -> Answer:
-        tags = outputs["tags"]
-        certain = SpanScores(*(torch.zeros(len(tags)) for _ in range(3)))
-        if self.reads_tokens:
-            text, words = words_of(item, self.tokenizer)
-            sentence = SentenceTags(tags, certain)
-            return tagged_text(text, words, sentence, self.labels, self.marks, self.scheme)
-        field = self.input_field
-        p = np.ones(len(tags))
-        return tagged_series(field.form.shown(item), field.labels(item), tags, p, self.labels)
-
     def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
         tags, text = part["tags"], row_example(self, raw).text
         if not self.reads_tokens:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from unspool.config import Config, declare
 from unspool.data.batching import BucketBatches
@@ -24,10 +25,11 @@ from unspool.data.fields.tokens import TokenBatch
 from unspool.data.fields.vectors import VectorField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
-from unspool.errors import ConfigError, Option
-from unspool.nn.ctc import ctc_losses
+from unspool.errors import ConfigError, Option, Setting
+from unspool.nn.ctc import BLANK, ctc_losses
 from unspool.nn.encoder import Encoded
 from unspool.nn.inputs import SpecAugment
+from unspool.nn.masks import keep_mask
 from unspool.nn.models.transcriber import Transcriber
 from unspool.nn.reduction import Reduction, StackedFrames, StridedConvolutions
 from unspool.tasks.abilities import WholeStart
@@ -55,7 +57,7 @@ from unspool.tasks.transcribe.attention import AttentionSearch, HybridSearch, at
 from unspool.tasks.transcribe.corpus import ctc_targets, leave_out_long_texts, refuse_unknown
 from unspool.tasks.transcribe.reading import CtcView, ReducedView, TranscriptView
 from unspool.tasks.transcribe.report import TranscribeReport
-from unspool.tasks.transcribe.search import BestTexts, CtcSearch, judged
+from unspool.tasks.transcribe.search import BestTexts, CtcSearch, judged, special_tokens
 from unspool.tasks.transcribe.stream import TranscribeStream
 from unspool.tasks.transcribe.windows import ctc_log_p
 from unspool.text.tokenizers import Tokenizer
@@ -374,6 +376,28 @@ class Transcribe(Task):
         ]
         mean = float(sure.mean()) if len(sure) else 0.0
         return Transcript(name, texts[0].text, mean, tokens, texts)
+
+    def export_outputs(self, model: nn.Module, inputs: tuple[Any, ...]) -> dict[str, Any]:
+        """log p (B, T', V), and its best path, with a blank for what is no new token."""
+        assert isinstance(model, Transcriber)
+        if model.scores is None:
+            raise ConfigError(
+                "a decoder that attends to sound cannot be exported",
+                got="objective=attention",
+                remedy=("train with ", Setting(objective="ctc")),
+            )
+        encoded = model.encode(*inputs)
+        log_p = model.log_p(encoded)
+        never = torch.zeros(log_p.shape[-1])
+        never[list(special_tokens(self.target_tokenizer))] = -torch.inf
+        path = (log_p + never).argmax(-1)
+        before = F.pad(path, (1, 0), value=-1)[:, :-1]
+        path = path.masked_fill(path == before, BLANK)
+        keep = keep_mask(model.steps(inputs[1]), path.shape[1])
+        return {"tokens": path.masked_fill(~keep, BLANK), "log_p": log_p}
+
+    def export_answer(self) -> dict[str, Any]:
+        return {"kind": "transcript", "tokenizer": self.target_tokenizer.to_json()}
 
     def stream(self, model: nn.Module, options: Transcribing | None = None) -> TranscribeStream:
         assert isinstance(model, Transcriber)
