@@ -31,10 +31,14 @@ QUICK = {"hidden": 4, "epochs": 3, "batch": 16, "lr": 0.02, "settings": {"thread
 LEARNING = {"model": "gru", "hidden": 8, "epochs": 4, "lr": 0.02, "settings": {"threads": 1}}
 
 NOT_LEARNT = {"check_regressors_train": "three epochs do not learn it: see the test below"}
+OTHER_BATCHES = {
+    "check_sample_weight_equivalence_on_dense_data": "repeated rows make other batches, and other"
+    " steps: see the tests of weights below"
+}
 
 
 def expected_failures(estimator) -> dict[str, str]:
-    return NOT_LEARNT if isinstance(estimator, SequenceRegressor) else {}
+    return OTHER_BATCHES | (NOT_LEARNT if isinstance(estimator, SequenceRegressor) else {})
 
 
 @parametrize_with_checks(
@@ -45,6 +49,75 @@ def expected_failures(estimator) -> dict[str, str]:
 def test_checks_of_scikit_learn(estimator, check) -> None:
     """A table of numbers is read as a series of one channel in each row."""
     check(estimator)
+
+
+@pytest.mark.parametrize("model", ["linear", "nb_linear"])
+def test_heavy_rows_decide_a_linear_model(model) -> None:
+    X = ["one and the same text", "and another one"] * 20
+    y = np.array(["a", "a", "b", "b"] * 10)
+    weights = np.where(y == "a", 1.0, 9.0)
+    chosen = {"valid_share": 0.0, "settings": {"calibrate": False}}
+    p = SequenceClassifier(model, **chosen).fit(X, y, weights).predict_proba(X[:2])
+    assert p[:, 1] == pytest.approx(0.9, abs=0.02)
+    numbers = np.where(y == "a", 0.0, 10.0)
+    if model == "linear":
+        fitted = SequenceRegressor(model, valid_share=0.0).fit(X, numbers, weights)
+        assert fitted.predict(X[:2]) == pytest.approx(9, abs=0.1)
+
+
+def test_heavy_rows_decide() -> None:
+    """One series with both labels: the heavier one wins; a number is the weighted mean."""
+    X = np.tile([0.0, 1.0, 0.0, 2.0, 1.0], (40, 1))
+    y = np.array(["a", "b"] * 20)
+    weights = np.where(y == "a", 1.0, 9.0)
+    settings = {**QUICK, "epochs": 30, "dropout": 0.0, "valid_share": 0.0, "random_state": 1}
+    quiet = {**settings, "settings": {"threads": 1, "calibrate": False}}
+    p = SequenceClassifier("gru", **quiet).fit(X, y, weights).predict_proba(X[:1])[0]
+    assert p[1] == pytest.approx(0.9, abs=0.05)
+    numbers = np.where(y == "a", 0.0, 10.0)
+    model = SequenceRegressor("gru", **settings).fit(X, numbers, weights)
+    assert model.predict(X[:1])[0] == pytest.approx(9, abs=0.5)
+
+
+def test_a_weighted_loss_is_that_of_repeated_rows(texts) -> None:
+    """Of one batch: Σ w ℓ / N, as Σ ℓ over rows that occur w times / N."""
+    import torch
+
+    from unspool.data.part import Part
+
+    X, y = texts[0][:8], texts[1][:8]
+    for kind, target in ((SequenceClassifier, y), (SequenceRegressor, np.arange(8.0))):
+        run = kind("gru", **QUICK).fit(X, target).run_
+        name = run.task.input_field.name
+        answers = (
+            {"label": list(y)} if kind is SequenceClassifier else {"number": [[v] for v in target]}
+        )
+        part = Part.of(run.task.fields, **{name: X, **answers})
+        weights = np.array([1, 2, 3, 1, 1, 2, 1, 1])
+        rows = np.repeat(np.arange(8), weights)
+        repeated = run.task.loss(run.model, part.collate(rows), None).loss
+        part.weights = weights * 8 / weights.sum()
+        weighted = run.task.loss(run.model, part.collate(np.arange(8)), None).loss
+        torch.testing.assert_close(weighted, repeated)
+
+
+def test_weights_that_are_refused(texts, tmp_path) -> None:
+    X, y = texts[0][:40], list(texts[1][:40])
+    options = {"model": "gru", "hidden": 4, "epochs": 1, "quiet": True}
+    for weights, match in (
+        ([1.0] * 39, r"weights must have shape \(40,\)"),
+        ([1.0, -1.0] * 20, "weight 2 is not above 0"),
+    ):
+        with pytest.raises(ConfigError, match=match):
+            unspool.train(X, y, weights=weights, out=tmp_path / "run", **options)
+    with pytest.raises(ConfigError, match="weights of rows are for classify and regress"):
+        unspool.train(
+            {"words": [["a"], ["b"]] * 9, "tags": [["x"], ["y"]] * 9}, weights=[1.0] * 18,
+            out=tmp_path / "run", task="tag",
+        )  # fmt: skip
+    unspool.train(X, y, weights=[1.0, 2.0] * 20, out=tmp_path / "run", **options)
+    with pytest.raises(ConfigError, match="weights of rows cannot be resumed with"):
+        unspool.train(X, y, out=tmp_path / "run", resume=True)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")

@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_n_features,
+    _check_sample_weight,
     check_array,
     check_consistent_length,
     check_is_fitted,
@@ -185,11 +186,15 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):
     task = "classify"
     run_: Run
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train on texts, series (arrays of steps or of steps by channels), or a data frame."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on texts, series (arrays of steps or of steps by channels), or a data frame.
+
+        sample_weight   (N,) how much each counts in the loss; those of weight 0 are left out
+        """
         items = self._items(X, fitting=True)
         y = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=None, input_name="y")
         check_consistent_length(rows_of(items), y)
+        items, y, weights = weighted(self, items, y, sample_weight)
         check_classification_targets(y)
         self.classes_, index = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -198,7 +203,7 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):
                 f" class: {self.classes_[0]!r}"
             )
         self._names = class_names(self.classes_)
-        fit_table(self, items, [self._names[i] for i in index])
+        fit_table(self, items, [self._names[i] for i in index], weights)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -219,17 +224,18 @@ class SequenceRegressor(RegressorMixin, SequenceEstimator):
     task = "regress"
     run_: Run
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on sequences as of `SequenceClassifier` and numbers (N,) or (N, K)."""
         items = self._items(X, fitting=True)
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
         check_consistent_length(rows_of(items), y)
+        items, y, weights = weighted(self, items, y, sample_weight)
         if len(y) < 2:
             raise ValueError("Found array with 1 sample(s) while a minimum of 2 is required.")
         self._one = y.ndim == 1
-        fit_table(self, items, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y)
+        fit_table(self, items, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y, weights)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -349,10 +355,30 @@ def rows_of(items: Any) -> Any:
     return next(iter(items.values())) if isinstance(items, dict) else items
 
 
-def fit_table(estimator: SequenceEstimator, items: Any, y: Any) -> None:
+def weighted(
+    estimator: SequenceEstimator, items: Any, y: np.ndarray, sample_weight: Any
+) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """The items and answers whose weight is not 0, and their weights; None where all are alike."""
+    if sample_weight is None:
+        return items, y, None
+    weights = _check_sample_weight(sample_weight, rows_of(items), ensure_non_negative=True)
+    rows = np.flatnonzero(weights)
+    if not len(rows):
+        raise ValueError("all sample weights are zero")
+    weights = weights[rows]
+    if len(rows) < len(y):
+        columns = items if isinstance(items, dict) else {"": items}
+        kept = {name: [column[i] for i in rows] for name, column in columns.items()}
+        items, y = kept if isinstance(items, dict) else kept[""], y[rows]
+    return items, y, None if (weights == weights[0]).all() else weights
+
+
+def fit_table(
+    estimator: SequenceEstimator, items: Any, y: Any, weights: np.ndarray | None = None
+) -> None:
     """Train on items with their answers; of a data frame on all its columns."""
     if isinstance(items, list) and np.ndim(y) == 1:
-        estimator._train(items, list(y))
+        estimator._train(items, list(y), weights=weights)
         return
     columns = {"x": items} if isinstance(items, list) else items
     if np.ndim(y) == 1:
@@ -363,7 +389,7 @@ def fit_table(estimator: SequenceEstimator, items: Any, y: Any) -> None:
         raise ValueError(
             f"X has a column {taken[0]!r}, which is the name of the answers: rename it"
         )
-    estimator._train(columns | answers, label=",".join(answers))
+    estimator._train(columns | answers, label=",".join(answers), weights=weights)
 
 
 def tags_of(answer: Any) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from unspool.api.auto import AUTO, RESULT, resume_auto, seconds_of, train_auto
@@ -35,6 +37,7 @@ from unspool.data.read.memory import source_of
 from unspool.errors import Command, ConfigError, Option, RunError
 from unspool.tasks import TASKS
 from unspool.tasks.abilities import Averages, CalibratesFolds, SearchesModels
+from unspool.tasks.document import DocumentTask
 from unspool.tasks.planner import Source, open_plan, usual_columns
 from unspool.training.fold_report import FoldsReport
 from unspool.training.folder import RunFolder, path_of
@@ -64,6 +67,7 @@ def train(
     watcher: Watcher | None = None,
     note: Note | None = None,
     progress: Progress = None,
+    weights: Sequence[float] | None = None,
     **settings: Any,
 ) -> Run:
     """Train a model on data and return it; everything about it lies in the folder `out`.
@@ -81,16 +85,25 @@ def train(
     start     a folder of a model whose encoder, tokenizer and settings the new one takes over
     budget    of --model auto: "5m" (the default), "1h", or seconds
     rescue    another folder, to become the run folder where `out` cannot be written at the end
+    weights   how much each row of `data` counts in the loss, of classify and regress
     quiet     show nothing; otherwise decisions and progress are shown in a terminal and a notebook
     settings  any setting by its name: hidden=128, epochs=5, lr=1e-3 (see `unspool settings`)
     """
     sources = _sources(data, labels, valid, test)
+    if weights is not None and ("WORLD_SIZE" in os.environ or requested_processes(settings)):
+        raise ConfigError(
+            "weights of rows are for one process", remedy=("leave out ", Option("processes"))
+        )
     out = None if out is None else path_of(out, "out")
     start = None if start is None else path_of(start, "start")
     if "WORLD_SIZE" in os.environ and (followed := followed_run(sources)):
         return load(followed)
     with watching(quiet, note=note, watcher=watcher, progress=progress) as shown, leading():
         if resume:
+            if weights is not None:
+                raise ConfigError(
+                    "weights of rows cannot be resumed with", remedy="train again without resume"
+                )
             folder = _resumed(out, task, model, settings, config, start)
             with folder.holding():
                 return _resume(folder, sources, shown, rescue, requested_processes(settings))
@@ -98,6 +111,7 @@ def train(
             raise ConfigError("no data", remedy=("name a file: ", Command("train", "reviews.csv")))
         plan = open_data(sources["train"], task=task, settings=settings, config_file=config)
         shown.note(plan.summary)
+        plan = replace(plan, weights=checked_weights(weights, plan))
         if model == AUTO:
             check_rescue(rescue, several=Option(model="auto"))
             if requested_processes(settings) is not None:
@@ -135,6 +149,33 @@ def train(
         )
         with folder.making():
             return train_plans(folder, final, plans, origin, shown, spare)
+
+
+def checked_weights(weights: Sequence[float] | None, plan: Plan) -> np.ndarray | None:
+    """(N,) weights of all rows of a plan."""
+    if weights is None:
+        return None
+    if not issubclass(TASKS[plan.task], DocumentTask):
+        raise ConfigError(
+            "weights of rows are for classify and regress",
+            got=f"task {plan.task}",
+            remedy=("leave out ", Option("weights")),
+        )
+    array, rows = np.asarray(weights, dtype=np.float64), sum(1 for _ in plan.rows())
+    if array.shape != (rows,):
+        raise ConfigError(
+            f"weights must have shape ({rows},), one for each row",
+            got=array.shape,
+            remedy="give as many as there are rows",
+        )
+    wrong = np.flatnonzero(~(np.isfinite(array) & (array > 0)))
+    if len(wrong):
+        raise ConfigError(
+            f"weight {wrong[0] + 1} is not above 0",
+            got=float(array[wrong[0]]),
+            remedy="leave out rows of weight 0",
+        )
+    return array
 
 
 def _resumed(
@@ -376,6 +417,12 @@ def recorded_plans(
                 got=source,
                 remedy=("leave out ", Option(name)),
             )
+    if any(file.get("weights") for file in record["data"].values()):
+        raise ConfigError(
+            "weights of rows cannot be resumed with",
+            where=folder.path,
+            remedy="train again without resume",
+        )
     for name, file in record["data"].items():
         source = sources.get(name, file["path"])
         if name not in sources and file.get("memory"):

@@ -389,7 +389,7 @@ def write_report(
 def data_files(plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
     """Record of the data for config.json."""
     return {
-        name: _recorded(plan.table)
+        name: _recorded(plan.table) | ({} if plan.weights is None else {"weights": True})
         for name, plan in plans.items()
         if name == "train" or plan.only is None
     }

@@ -154,6 +154,7 @@ def load_rows(
             lines=stored[home].lines[rows],
             files=stored[home].files[rows],
             plan=plans[home],
+            weights=weights_of(plans[home], rows) if name == "train" else None,
         )
         if name != "test":
             parts[name].refuse_unseen()
@@ -161,6 +162,11 @@ def load_rows(
             where_field = partial(parts[name].where, field=key)
             notes += [f"{name}: {note}" for note in fields[key].check(columns, where_field)]
     return Corpus(fields, parts, notes)
+
+
+def weights_of(plan: Plan, rows: np.ndarray) -> np.ndarray | None:
+    """Weights of rows, 1 in the mean."""
+    return None if plan.weights is None else plan.weights[rows] / plan.weights[rows].mean()
 
 
 def full_rows(

@@ -22,10 +22,15 @@ from unspool.data.store.ragged import Windows
 
 
 class Batch:
-    """B rows of a part: the tensors of each field, `batch["text"].ids`."""
+    """B rows of a part: the tensors of each field, `batch["text"].ids`.
 
-    def __init__(self, rows: np.ndarray, tensors: Mapping[str, Any]) -> None:
-        self.rows, self._tensors = rows, tensors
+    weights   (B,) how much each row counts in the loss; None: all alike
+    """
+
+    def __init__(
+        self, rows: np.ndarray, tensors: Mapping[str, Any], weights: Tensor | None = None
+    ) -> None:
+        self.rows, self._tensors, self.weights = rows, tensors, weights
 
     def __getitem__(self, field: str) -> Any:
         return self._tensors[field]
@@ -37,9 +42,8 @@ class Batch:
         """Batches are made on the CPU."""
         if device.type == "cpu":
             return self
-        return Batch(
-            self.rows, {name: moved(tensors, device) for name, tensors in self._tensors.items()}
-        )
+        tensors = {name: moved(each, device) for name, each in self._tensors.items()}
+        return Batch(self.rows, tensors, moved(self.weights, device))
 
 
 # What says how many: its values decide the shapes of what is computed, so it stays on the CPU.
@@ -69,6 +73,7 @@ class Part:
     lines    (N,) where they start, and
     files    (N,) in which file of the table
     lengths  (N, F) of the F fields whose length counts for the size of a batch
+    weights  (N,) how much each row counts in the loss, 1 in the mean; None: all alike
     """
 
     def __init__(
@@ -80,8 +85,9 @@ class Part:
         lines: np.ndarray | None = None,
         files: np.ndarray | None = None,
         plan: Plan | None = None,
+        weights: np.ndarray | None = None,
     ) -> None:
-        self.fields, self.values, self.plan = fields, values, plan
+        self.fields, self.values, self.plan, self.weights = fields, values, plan, weights
         size = len(next(iter(values.values())))
         self.rows = np.arange(size) if rows is None else rows
         self.lines = self.rows + 1 if lines is None else lines
@@ -117,6 +123,9 @@ class Part:
         for name, values in self.values.items():
             self.fields[name].refuse_unseen(values, partial(self.where, field=name))
 
+    def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
+        return None if self.weights is None else self.weights[rows]
+
     def line(self, row: int) -> str:
         """Its number, with the name of the file where there are several."""
         several = self.plan is not None and self.files.any()
@@ -126,6 +135,7 @@ class Part:
         return Batch(
             rows,
             {name: self.fields[name].collate(values, rows) for name, values in self.values.items()},
+            None if self.weights is None else torch.from_numpy(self.weights[rows]).float(),
         )
 
     def raw(self, rows: np.ndarray, fields: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -183,4 +193,5 @@ class Part:
             lines=self.lines[rows],
             files=self.files[rows],
             plan=self.plan,
+            weights=None if self.weights is None else self.weights[rows],
         )

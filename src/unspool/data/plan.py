@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from unspool.config import DataConfig
 from unspool.data.read import Column, Report, Row, Table
 from unspool.data.read.budget import Allowance
@@ -75,6 +77,7 @@ class Plan:
     convert   applied to the values of each row; they are strings or lists of strings then
     settings  that were inferred, and by which other files of the run are read
     only      rows that a column names; None: all
+    weights   (N,) how much each row counts in a loss; None: all alike
     """
 
     task: str
@@ -85,6 +88,7 @@ class Plan:
     convert: Conversion | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     only: Only | None = None
+    weights: np.ndarray | None = field(default=None, compare=False)
 
     def rows(self, report: Report = None) -> Iterator[Row]:
         """The values of the fields, in the order of `columns`, of every row."""

@@ -215,7 +215,7 @@ def floor_divide(x: Symbol, y: int) -> Any:
 
 @operator("__mod__", "remainder")
 def remainder(x: Symbol, y: int) -> Symbol:
-    """Of the sign of y, as Python's."""
+    """The remainder, with the sign of y as in Python."""
     graph, a, b = pair(x, y)
     return graph.add("Mod", a, b, dtype=a.dtype, sizes=a.sizes)
 

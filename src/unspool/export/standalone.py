@@ -237,7 +237,7 @@ class SeriesItems:
         self.settings = settings
 
     def moments(self, x):
-        """Of the training data, or of the series itself."""
+        """Mean and deviation of the training data, or of the series itself."""
         if self.settings["mean"] is not None:
             return (np.array(self.settings[name]) for name in ("mean", "std"))
         count = np.maximum((~np.isnan(x)).sum(0), 1)

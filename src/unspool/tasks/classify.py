@@ -148,7 +148,7 @@ class Classify(DocumentTask):
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         x = batch[self.input]
-        loss = self.decision.loss(model(*x.inputs).float(), batch["label"])
+        loss = self.decision.loss(model(*x.inputs).float(), batch["label"], batch.weights)
         return Step(loss, targets=len(batch.rows), tokens=int(x.lengths.sum()), carry=None)
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:

@@ -59,8 +59,8 @@ class Decision(ABC):
         return self.field.names
 
     @abstractmethod
-    def loss(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """() the mean over the rows of a batch; of scores (B, C)"""
+    def loss(self, scores: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
+        """() the mean over the rows of a batch, with weights (B,) of `rows`; of scores (B, C)"""
 
     @abstractmethod
     def truth(self, values: Any) -> np.ndarray:

@@ -121,22 +121,27 @@ class Logistic(Solver):
 
     def solve(self, x: csr_matrix, part: Part, rows: np.ndarray, strength: float) -> LinearWeights:
         truth = self.decision.truth(part["label"])[rows]
+        weights = part.weights_of(rows)
         if truth.ndim == 1 and self.ratios and truth.max() > 1:
             truth = truth[:, None] == np.arange(truth.max() + 1)
         if truth.ndim == 1:
-            return self._weighed(x, truth, strength)
+            return self._weighed(x, truth, strength, weights)
         self.model = None
-        fits = [self._weighed(x, labels, strength) for labels in truth.T]
+        fits = [self._weighed(x, labels, strength, weights) for labels in truth.T]
         return LinearWeights(*(np.concatenate(column, -1) for column in zip(*fits)))
 
-    def _weighed(self, x: csr_matrix, truth: np.ndarray, strength: float) -> LinearWeights:
+    def _weighed(
+        self, x: csr_matrix, truth: np.ndarray, strength: float, weights: np.ndarray | None
+    ) -> LinearWeights:
         if not self.ratios:
-            return self._solve(x, truth, strength)
+            return self._solve(x, truth, strength, weights)
         r = log_count_ratios(x, truth > 0)
-        W, b = self._solve(x.multiply(r).tocsr(), truth, strength)
+        W, b = self._solve(x.multiply(r).tocsr(), truth, strength, weights)
         return LinearWeights(W * r[:, None], b)
 
-    def _solve(self, x: csr_matrix, truth: np.ndarray, strength: float) -> LinearWeights:
+    def _solve(
+        self, x: csr_matrix, truth: np.ndarray, strength: float, rows: np.ndarray | None
+    ) -> LinearWeights:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
         from threadpoolctl import threadpool_limits
@@ -151,7 +156,7 @@ class Logistic(Solver):
         with threadpool_limits(1, "blas"), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-            self.model.fit(x, truth)
+            self.model.fit(x, truth, sample_weight=rows)
         return LinearWeights(self.model.coef_.T.copy(), self.model.intercept_.copy())
 
     def strata(self, part: Part) -> np.ndarray:
@@ -159,7 +164,8 @@ class Logistic(Solver):
         return truth if truth.ndim == 1 else np.zeros(len(part), dtype=np.int64)
 
     def constant(self, part: Part) -> np.ndarray:
-        share = self.decision.multi_hot(self.decision.truth(part["label"])).mean(0)
+        truth = self.decision.multi_hot(self.decision.truth(part["label"]))
+        share = np.average(truth, 0, weights=part.weights)
         one = self.decision.truth(part["label"]).ndim == 1
         return np.log(share) if one else np.log(share) - np.log(np.maximum(1 - share, 1e-9))
 
@@ -181,7 +187,8 @@ class Ridge(Solver):
         from sklearn.linear_model import Ridge as Regression
 
         y = (part["number"].array[rows] - self.field.mean) / self.field.std
-        self.model = Regression(alpha=1 / strength, solver="sparse_cg", tol=1e-6).fit(x, y)
+        self.model = Regression(alpha=1 / strength, solver="sparse_cg", tol=1e-6)
+        self.model.fit(x, y, sample_weight=part.weights_of(rows))
         return LinearWeights(
             self.model.coef_.reshape(y.shape[1], -1).T, np.atleast_1d(self.model.intercept_)
         )
@@ -222,7 +229,7 @@ class LeaveOneOutRidge(Solver):
             errors, left_out = leave_groups_out(dense, y, groups[rows])
             penalties = PENALTIES[[int(errors.argmin())]]
         ridge = RidgeCV(penalties, scoring="neg_mean_squared_error", store_cv_results=True)
-        ridge.fit(dense, y)
+        ridge.fit(dense, y, sample_weight=part.weights_of(rows))
         W, b = ridge.coef_.reshape(y.shape[1], -1).T, np.zeros(y.shape[1]) + ridge.intercept_
         if self.probabilities is None:
             return LinearWeights(W, b)

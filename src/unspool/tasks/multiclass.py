@@ -160,13 +160,15 @@ class OneLabel(Decision):
         if train.class_weights == "balanced" and len(field.counts):
             self.weights = as_weights(balanced(field.counts, int(field.counts.sum())))
 
-    def loss(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """Cross-entropy; with weights, the mean of w_y times that of each row."""
+    def loss(self, scores: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
+        """Cross-entropy; with weights of classes, w_y times that of each row."""
         smoothing = self.train.label_smoothing
-        if self.weights is None:
+        if self.weights is None and rows is None:
             return F.cross_entropy(scores, targets, label_smoothing=smoothing)
         losses = F.cross_entropy(scores, targets, label_smoothing=smoothing, reduction="none")
-        return (losses * self.weights.to(scores.device)[targets]).mean()
+        if self.weights is not None:
+            losses = losses * self.weights.to(scores.device)[targets]
+        return (losses if rows is None else losses * rows).mean()
 
     def truth(self, values: Labels) -> np.ndarray:
         """(N,) indices"""

@@ -193,13 +193,15 @@ class SeveralLabels(Decision):
                 np.stack([balanced(np.array(counts), field.rows) for counts in zip(*both)], 1)
             )
 
-    def loss(self, scores: Tensor, targets: Tensor) -> Tensor:
+    def loss(self, scores: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
         """Binary cross-entropy, the mean over rows and labels."""
         smoothing = self.train.label_smoothing
         weight = None
         if self.weights is not None:
             lacks, has = self.weights.to(scores.device)
             weight = torch.where(targets > 0, has, lacks)
+        if rows is not None:
+            weight = rows[:, None] if weight is None else weight * rows[:, None]
         targets = targets * (1 - smoothing) + smoothing / 2 if smoothing else targets
         return F.binary_cross_entropy_with_logits(scores, targets, weight=weight)
 

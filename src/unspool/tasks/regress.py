@@ -251,7 +251,11 @@ class Regress(DocumentTask):
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         x = batch[self.input]
         error = F.mse_loss if self.config.train.loss == "squared" else F.l1_loss
-        loss = error(model(*x.inputs).float(), batch["number"])
+        numbers, truth = model(*x.inputs).float(), batch["number"]
+        if batch.weights is None:
+            loss = error(numbers, truth)
+        else:
+            loss = (error(numbers, truth, reduction="none") * batch.weights[:, None]).mean()
         return Step(loss, targets=len(batch.rows), tokens=int(x.lengths.sum()), carry=None)
 
     @property
