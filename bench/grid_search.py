@@ -28,7 +28,7 @@ GRID = {"hidden": [16, 64], "lr": [1e-3, 4e-3]}
 def sentences(rows: int) -> tuple[list[str], np.ndarray]:
     """Rows `0 text` and `1 text`, in a random order."""
     text = (DATA / "sentiment" / "sent-conv" / "rt-polarity.all").read_text(encoding="latin-1")
-    pairs = [line.split(" ", 1) for line in text.splitlines() if line.strip()]
+    pairs = [line.split(" ", 1) for line in text.split("\n") if line.strip()]
     random.Random(0).shuffle(pairs)
     return [words for _, words in pairs[:rows]], np.array([label for label, _ in pairs[:rows]])
 
