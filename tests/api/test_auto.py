@@ -466,6 +466,7 @@ def test_the_data_or_a_setting_decide_about_groups(case, tmp_path, small_default
     assert taken == (case == "three")
     if case == "three":
         assert json.loads((run.path / "auto.json").read_text())["folds"] == 3
+        assert "3 groups of rows, which say little about a new one" in run.comparison.conclusion
 
 
 def test_folds_keep_the_last_weights(data, tmp_path, small_default) -> None:

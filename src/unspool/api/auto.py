@@ -58,6 +58,7 @@ from unspool.training.trainer import WALL_CLOCK, Pace, Paused
 AUTO = "auto"  # as the name of a model
 RESULT = "auto.json"
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+FEW_GROUPS = 5  # fewer do not tell which model suits a new one
 LEAST = 5.0  # seconds for which a network is worth beginning
 
 
@@ -161,6 +162,8 @@ class Search:
         """How the models were chosen, in words."""
         names = [model.name for model in chosen]
         where = f"{self.folds} folds" if self.folds else "the validation part"
+        if self.trials[names[0]].config.data.grouped and 0 < self.folds < FEW_GROUPS:
+            where = f"{self.folds} groups of rows, which say little about a new one"
         if len(names) == 1:
             return f"{names[0]}: the best on {where}"
         return f"the mean of {', '.join(names[:-1])} and {names[-1]}: the best on {where}"

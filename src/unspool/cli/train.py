@@ -82,7 +82,8 @@ def train(
         Option(
             "--budget",
             metavar="TIME",
-            help="Of --model auto: 90s, 5m or 1h, for all that is tried.  [default: 5m]",
+            help="Of --model auto: 90s, 5m or 1h of processor time, for all that is tried. "
+            " [default: 5m]",
         ),
     ] = None,
     rescue: Annotated[
