@@ -4,6 +4,7 @@
 # make check   lint and types
 # make wheel   an sdist and a wheel in dist, and a look into them; some minutes, most of them the compiler's
 # make sanitize   the kernels' tests under the address, undefined behaviour and thread sanitizers
+# make docs    the documentation as a site in build/site; broken links fail
 # make arm     the kernels' tests for 64-bit ARM, cross-compiled and run in QEMU
 # make bench   speed of a training step for every cell, as ratios to torch.nn.LSTM
 # make pictures   the pictures of README and docs, by the commands beside them; some minutes
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/unspool/native/cpp/*)
 
-.PHONY: demo test course check wheel sanitize arm bench pictures format clean
+.PHONY: demo test course check docs wheel sanitize arm bench pictures format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/unspool demo
@@ -53,6 +54,10 @@ check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet 'unspool[docs]'
+	$(BIN)/python -m mkdocs build --strict
 
 wheel: $(VENV)/.installed-dev
 	rm -rf dist

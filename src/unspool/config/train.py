@@ -52,7 +52,7 @@ class TrainConfig(Section):
     )
     processes: int = setting(
         1,
-        "processes that share the rows of each batch (--processes N)",
+        "processes that share the rows of each batch",
         ge=1,
         le=1024,
         when=NEURAL,

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 HEADS = ("self_attention", "causal_attention", "cross_attention", "pair_attention")
 CLASSES = 40  # that a picture can show
-UNITS = {"classes": "class", "labels": "label", "types": "type", "tags": "tag"}  # of tables
+TABLES = ("classes", "labels", "types", "tags")  # of scores by name
 COUNTS = ("examples", "sentences", "recordings", "windows")  # of what a report is on
 EXAMPLES = 100  # fewer say little of calibration
 
@@ -152,10 +152,10 @@ def class_pictures(evaluation: Mapping[str, Any]) -> Named:
 
 def per_class(evaluation: Mapping[str, Any]) -> tuple[str, dict[str, dict[str, float]]]:
     """The table of a report with a row for each class, label, type or tag, and which of these."""
-    for key, unit in UNITS.items():
+    for key in TABLES:
         table = evaluation.get(key)
         if isinstance(table, Mapping) and all("f1" in score for score in table.values()):
-            return unit, dict(table)
+            return key.removesuffix("es" if key == "classes" else "s"), dict(table)
     return "", {}
 
 

@@ -21,7 +21,7 @@ State = tuple[Tensor, ...]
 """The state of one cell: one (B, H) for each of its `state_names`."""
 
 RecurrentState = tuple[tuple[State, ...], ...]
-"""The state of a `Recurrent`: state[layer][direction] is a cell's; direction 0 runs forwards."""
+"""The state of a `Recurrent`: `state[layer][direction]` is a cell's; direction 0 runs forwards."""
 
 
 def map_state(state: RecurrentState, change: Callable[[Tensor], Tensor]) -> RecurrentState:

@@ -77,7 +77,7 @@ class Recurrent(Network):
         self._cells = tuple(layer.directions() for layer in self.layers if isinstance(layer, Layer))
 
     def cells(self) -> tuple[tuple[Cell, ...], ...]:
-        """The cells as [layer][direction]."""
+        """The cells as `[layer][direction]`."""
         return self._cells
 
     def start(self, batch: int, like: Tensor | None = None) -> RecurrentState:
