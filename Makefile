@@ -12,6 +12,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
+INSTALL := $(BIN)/python -m pip install --quiet --constraint requirements/constraints.txt
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/unspool/native/cpp/*)
 
 .PHONY: demo test course check docs wheel sanitize arm bench pictures format clean
@@ -56,7 +57,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 docs: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet 'unspool[docs]'
+	$(INSTALL) 'unspool[docs]'
 	$(BIN)/python -m mkdocs build --strict
 
 wheel: $(VENV)/.installed-dev
@@ -124,12 +125,12 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(SOURCES) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable .
+	$(INSTALL) --editable .
 	touch $@
 
 # Of the installed package only the extra is added: nothing is compiled again.
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet 'unspool[dev]'
+	$(INSTALL) 'unspool[dev]'
 	touch $@
 
 clean:
