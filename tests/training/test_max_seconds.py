@@ -66,6 +66,33 @@ def test_the_first_validation_comes_early_enough_to_fit(tmp_path, monkeypatch) -
     assert run.counters.seconds < 100
 
 
+@pytest.mark.parametrize(("a_row", "rows"), [(0.001, 400), (0.2, 200), (1.0, 64)])
+def test_validation_takes_as_many_rows_as_there_is_time_for(
+    a_row, rows, tmp_path, monkeypatch
+) -> None:
+    """Ten seconds are over, ninety are left: at most half of those for all rows."""
+    clock, validate, sizes = Clock(), Classify.validate, []
+
+    def slow(task, model, part):
+        sizes.append(len(part))
+        clock.now += a_row * len(part)
+        return validate(task, model, part)
+
+    monkeypatch.setattr(trainer, "time", clock)
+    monkeypatch.setattr(Classify, "validate", slow)
+    run = unspool.train(
+        ["a good film", "a bad film"] * 2000, ["yes", "no"] * 2000, model="gru", batch=1,
+        out=tmp_path / "run", max_seconds=100, epochs=9, hidden=4, embedding=4, threads=1,
+        baseline=False, quiet=True,
+    )  # fmt: skip
+    assert sizes[0] == 64
+    assert sizes[-1] == pytest.approx(rows, rel=0.1)
+    assert run.counters.seconds < 105
+    noted = [note for note in run.report.notes if note.startswith("validation takes")]
+    assert len(noted) == (rows < 400)
+    assert all(f" {sizes[-1]} of 400 rows" in note for note in noted)
+
+
 @pytest.mark.parametrize(("limit", "left"), [(0.0, "15:00"), (100.0, "1:30")])
 def test_the_time_left_ends_at_the_limit(limit, left, monkeypatch) -> None:
     lines: list[str] = []

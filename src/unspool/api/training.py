@@ -227,6 +227,7 @@ def _train(
         if processes.size > 1:
             processes.leave()
         folder = trainer.folder
+        corpus = replace(corpus, notes=[*corpus.notes, *trainer.notes])
         folder.record_weights(None)
         note(f"finished: {counters.finished}; {counters.seconds:.0f} s of training")
         folder.load_weights(model)

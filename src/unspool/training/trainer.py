@@ -13,12 +13,13 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import nn
 
 from unspool.config import TrainConfig
 from unspool.data.batching import Share, shares_of
-from unspool.data.part import moved
+from unspool.data.part import Part, moved
 from unspool.errors import Option, RunError, TrainingError
 from unspool.tasks import Task
 from unspool.tasks.abilities import LocatesBatches
@@ -51,6 +52,7 @@ CLOCK_FIELDS = ("seconds", "tokens_per_second")  # the only fields of the log th
 
 USUAL_EPOCHS, MOST_EPOCHS = 10, 50
 SHARE_SEED = 1 << 40  # between the seeds of two shares of a batch
+MEASURED_ROWS = 64  # that are validated first, to know how long all would take
 MEASURED_BY = 0.1  # share of `max_seconds` after which one validation has shown how long it takes
 
 
@@ -82,6 +84,13 @@ class Paused(Exception):
     def __init__(self, metrics: dict[str, float], rank: list[float], seconds: float) -> None:
         super().__init__(f"paused after {seconds:.0f} s")
         self.metrics, self.rank, self.seconds = metrics, rank, seconds
+
+
+def evenly(part: Part, size: int) -> Part:
+    """At most so many rows of a part, evenly spaced."""
+    if size >= len(part):
+        return part
+    return part.select(np.linspace(0, len(part) - 1, size).astype(np.int64))
 
 
 def usual_epochs(steps: int, least: int) -> int:
@@ -132,6 +141,7 @@ class Trainer:
         self.optimizer = build_optimizer(model, self.train)
         self.counters = Counters()
         self.validation_seconds = 0.0  # of the longest validation
+        self.notes: list[str] = []  # for the report
         self.carries: list[Any] = [None] * len(self.shares)  # one for each share of a batch
         self.best: TensorFile | None = None  # weights, kept in memory for a rescue,
         self.unsaved = False  # or because the disk did not take them
@@ -322,10 +332,9 @@ class Trainer:
             self.model.eval()
             took, rank = 0.0, list[float]()
             if self.first:
-                started = self.pace.clock()
                 with self.processes.all_threads() if self.several else nullcontext():
-                    metrics = self.metrics = self.task.validate(self.model, self.valid_part)
-                took, rank = self.pace.clock() - started, list(self.task.metric.rank(metrics))
+                    metrics, took = self._first_scores() if self._unmeasured else self._scores()
+                self.metrics, rank = metrics, list(self.task.metric.rank(metrics))
             if self.several:
                 took, *rank = self.processes.from_first([took, *rank])
             self.validation_seconds = max(self.validation_seconds, took)
@@ -338,6 +347,38 @@ class Trainer:
         record = {"step": counters.step, "epoch": counters.epoch}
         self._log({**record, **{f"valid_{k}": v for k, v in metrics.items()}, "best": better})
         self.watcher.validated(counters, metrics, better)
+
+    def _scores(self) -> tuple[dict[str, float], float]:
+        """Scores of the validation part, and the seconds that they took."""
+        started = self.pace.clock()
+        return self.task.validate(self.model, self.valid_part), self.pace.clock() - started
+
+    def _first_scores(self) -> tuple[dict[str, float], float]:
+        """Scores of some rows, and of all if they take at most half of the time left. Otherwise
+        the validation part becomes as many rows as do."""
+        whole, least = self.valid_part, max(MEASURED_ROWS, self.task.least_rows)
+        assert isinstance(whole, Part)
+        self.valid_part = evenly(whole, least)
+        metrics, took = self._scores()
+        left = self.train.max_seconds - self.counters.seconds - took
+        rows = max(least, int(least * left / 2 / max(took, 1e-9)))
+        if rows > least:
+            self.valid_part = evenly(whole, rows)
+            metrics, took = self._scores()
+        if rows < len(whole):
+            self.notes.append(
+                f"validation takes {rows:,} of {len(whole):,} rows, as many as the time allows"
+                f" ({self.train.max_seconds:g} s in all)"
+            )
+            self.watcher.note(self.notes[-1])
+        return metrics, took
+
+    @property
+    def _unmeasured(self) -> bool:
+        """Return whether there is a limit of time, and many rows whose validation may exceed it."""
+        limited = self.train.max_seconds > 0 and not self.validation_seconds
+        part, least = self.valid_part, max(MEASURED_ROWS, self.task.least_rows)
+        return limited and isinstance(part, Part) and len(part) > least
 
     def _round_over(self) -> bool:
         """Return whether to validate after this epoch: about ten times in all, unless the number of
