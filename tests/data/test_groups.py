@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from unspool.config import DataConfig
-from unspool.data.groups import find_groups
+from unspool.data.groups import find_groups, read_groups
+from unspool.data.plan import Plan
 from unspool.tasks.planner import open_plan
 
 ROWS = 60
@@ -80,3 +81,25 @@ def test_other_parts_of_paths_are_not(tmp_path) -> None:
     kinds = {"run": ("sprint", "jog", "trot"), "walk": ("stroll", "march", "hike")}
     below = [f"{x}/{k}_{i}.csv" for x in labels for k in kinds[x] for i in range(5)]
     assert found(tmp_path / "c", below) is None, "kinds of a label"
+
+
+def test_groups_are_read_once(tmp_path, monkeypatch) -> None:
+    """Each fold of a search needs them, and reading has a limit of time."""
+    path = tmp_path / "some.csv"
+    path.write_text("text,label,speaker\n" + "a,x,ann\nb,y,bob\n" * 3)
+    calls, rows = [], Plan.rows
+
+    def counted(self, *rest):
+        calls.append(self)
+        return rows(self, *rest)
+
+    monkeypatch.setattr(Plan, "rows", counted)
+    for _ in range(3):
+        plan = open_plan(path, DataConfig(), "classify")
+        assert read_groups(plan, "speaker").tolist() == ["ann", "bob"] * 3
+    assert len(calls) == 1
+    assert read_groups(plan, "label").tolist() == ["x", "y"] * 3
+    path.write_text("text,label,speaker\n" + "a,x,cid\nb,y,dan\n" * 3)
+    plan = open_plan(path, DataConfig(), "classify")
+    assert read_groups(plan, "speaker").tolist() == ["cid", "dan"] * 3
+    assert len(calls) == 3

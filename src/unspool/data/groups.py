@@ -28,7 +28,9 @@ SHORT = frozenset({"spk", "spkr", "subj", "sub", "pat", "cam"})  # of the same, 
 SUFFIX = re.compile(r"(id|no|nr|num|number|name|code)$")
 NUMBERED = re.compile(r"([a-z]+)[-_ ]?\d+")
 FEWEST_WORDS = 3  # that name groups, where nothing but parts of file names does
+KEPT = 8  # columns of groups in memory
 CROSSED = 0.9  # of such words occur with several labels: others are kinds of a label
+_read: dict[tuple[object, ...], list[tuple[str, str]]] = {}
 
 
 class RowGroups(NamedTuple):
@@ -109,12 +111,19 @@ def are_words(profile: ColumnProfile) -> bool:
 
 
 def read_with_labels(plan: Plan, column: Column) -> list[tuple[str, str]]:
-    """The group and the label of each row; the same label of all rows where there is none."""
-    columns = {"group": column}
-    if "label" in plan.columns:
-        columns["label"] = plan.columns["label"]
-    rows = replace(plan, columns=columns, convert=None).rows()
-    return [(str(row.values[0]).strip(), str(row.values[1:])) for row in rows]
+    """The group and the label of each row; the same label of all rows where there is none. What was
+    read last is kept: each fold of a search needs it, and a table may be thousands of files."""
+    label, only, table = plan.columns.get("label"), plan.only, plan.table
+    numbers = [member.number for each in (column, label) if each for member in each.members]
+    key = (table.path, table.sha256, table.data, *numbers, str(only and only.key))
+    if key not in _read:
+        columns = {"group": column} | ({} if label is None else {"label": label})
+        rows = replace(plan, columns=columns, convert=None).rows()
+        pairs = [(str(row.values[0]).strip(), str(row.values[1:])) for row in rows]
+        if len(_read) >= KEPT:
+            _read.clear()
+        _read[key] = pairs
+    return _read[key]
 
 
 def divides(rows: list[tuple[str, str]], *, words: bool) -> bool:
@@ -139,5 +148,4 @@ def divides(rows: list[tuple[str, str]], *, words: bool) -> bool:
 def read_groups(plan: Plan, name: str) -> np.ndarray:
     """(N,) the name of each row's group: its value in a column."""
     column = plan.table.column(name, option="group")
-    rows = replace(plan, columns={"group": column}, convert=None).rows()
-    return np.array([str(row.values[0]).strip() for row in rows])
+    return np.array([group for group, _ in read_with_labels(plan, column)])
