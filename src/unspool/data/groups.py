@@ -115,7 +115,7 @@ def read_with_labels(plan: Plan, column: Column) -> list[tuple[str, str]]:
     read last is kept: each fold of a search needs it, and a table may be thousands of files."""
     label, only, table = plan.columns.get("label"), plan.only, plan.table
     numbers = [member.number for each in (column, label) if each for member in each.members]
-    key = (table.path, table.sha256, table.data, *numbers, str(only and only.key))
+    key = (table.path, table.sha256, repr(table.data), *numbers, str(only and only.key))
     if key not in _read:
         columns = {"group": column} | ({} if label is None else {"label": label})
         rows = replace(plan, columns=columns, convert=None).rows()
