@@ -90,7 +90,6 @@ def python() -> Iterator[str]:
     for name in unspool.__all__:
         if name != "__version__":
             yield f"::: {unspool._HOME[name]}.{name}\n"
-    yield "## Errors\n\n::: unspool.errors.UserError\n"
     yield "## scikit-learn\n"
     for name in ("Classifier", "Regressor", "Tagger", "Forecaster"):
         yield f"::: unspool.sklearn.Sequence{name}\n"

@@ -16,18 +16,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unspool.api.check import check
-    from unspool.api.compare import compare
-    from unspool.api.run import Run, load
-    from unspool.api.train import train
-    from unspool.search.decoding import Decoding
-    from unspool.topic_model import topics
+    from unspool.api.check import check as check
+    from unspool.api.compare import compare as compare
+    from unspool.api.run import Run as Run
+    from unspool.api.run import load as load
+    from unspool.api.train import train as train
+    from unspool.errors import ConfigError as ConfigError
+    from unspool.errors import DataError as DataError
+    from unspool.errors import RunError as RunError
+    from unspool.errors import TrainingError as TrainingError
+    from unspool.errors import UserError as UserError
+    from unspool.search.decoding import Decoding as Decoding
+    from unspool.tasks.answer import Answer as Answer
+    from unspool.tasks.answer import Answers as Answers
+    from unspool.tasks.task import Report as Report
+    from unspool.topic_model import topics as topics
+    from unspool.training.progress import Watcher as Watcher
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Answer": "unspool.tasks.answer",
+    "Answers": "unspool.tasks.answer",
+    "ConfigError": "unspool.errors",
+    "DataError": "unspool.errors",
     "Decoding": "unspool.search.decoding",
+    "Report": "unspool.tasks.task",
     "Run": "unspool.api.run",
+    "RunError": "unspool.errors",
+    "TrainingError": "unspool.errors",
+    "UserError": "unspool.errors",
+    "Watcher": "unspool.training.progress",
     "check": "unspool.api.check",
     "compare": "unspool.api.compare",
     "load": "unspool.api.run",
@@ -36,7 +55,25 @@ _HOME = {
 }
 
 _MODULES = ("embed", "errors", "nn", "vectors")  # imported on first use
-__all__ = ["Decoding", "Run", "__version__", "check", "compare", "load", "topics", "train"]
+__all__ = [
+    "Answer",
+    "Answers",
+    "ConfigError",
+    "DataError",
+    "Decoding",
+    "Report",
+    "Run",
+    "RunError",
+    "TrainingError",
+    "UserError",
+    "Watcher",
+    "__version__",
+    "check",
+    "compare",
+    "load",
+    "topics",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -190,6 +190,34 @@ class Run:
         """
         return Answers(self.predict_lazily(items, options, **reading))
 
+    @property
+    def labels(self) -> list[Any]:
+        """The labels, or tags, that the model answers with."""
+        return self.task.labels
+
+    def predict_proba(self, items: Any, **reading: Any) -> np.ndarray:
+        """(N, C) the probability of each label for each item, in the order of `labels`."""
+        answers = self.predict(items, **reading)
+        if not all(hasattr(answer, "probabilities") for answer in answers):
+            raise ConfigError(
+                f"a model of {self.task.name} gives no probabilities of labels",
+                where=self.path,
+                remedy="use predict",
+            )
+        return np.array([list(a.probabilities.values()) for a in answers], dtype=np.float64)
+
+    def encode(self, items: Any) -> np.ndarray:
+        """(N, E) a vector of length 1 for each item: the mean of what the encoder makes of its
+        steps.
+
+        items   as of `predict`
+        """
+        from unspool.serve.vectors import input_vectors
+
+        raw = self.task.input_field.form.items(items)
+        listed_items = list(checked(as_list(items), self.task)) if raw is None else list(raw)
+        return input_vectors(self.task, self.model, listed_items, self.path)
+
     def stream(self, options: Any = None) -> RunStream:
         """One sequence that is read as it comes: `push` takes a step or a chunk and gives the
         answer so far, the same as `predict` to the whole. For models that read forwards; others are

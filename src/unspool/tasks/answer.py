@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 
@@ -72,6 +74,23 @@ class Answers(list[Any]):
         """Problems with items, counted."""
         return counted(Counter(answer.note for answer in self if answer.note is not None))
 
+    def to_frame(self) -> Any:
+        """The answers as a pandas data frame, with the columns of `predict --out`."""
+        import pandas
+
+        return pandas.DataFrame(self.table(), columns=self[0].header() if self else [])
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the answers as a CSV file, with the columns of `predict --out`."""
+        with Path(path).open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerows([self[0].header()] if self else [])
+            writer.writerows(self.table())
+
+    def table(self) -> list[list[Any]]:
+        """The rows of all answers."""
+        return [row for number, answer in enumerate(self, 1) for row in answer.rows(number)]
+
     def __repr__(self) -> str:
         lines = [line for number, answer in enumerate(self, 1) for line in answer.lines(number)]
         return "\n".join([*lines, *(f"({warning})" for warning in self.warnings())])
@@ -79,9 +98,8 @@ class Answers(list[Any]):
     def _repr_html_(self) -> str:
         if not self:
             return html_table([], [])
-        rows = [row for number, answer in enumerate(self, 1) for row in answer.rows(number)]
         notes = "".join(f"<p>{escape(warning)}</p>" for warning in self.warnings())
-        return html_table(self[0].header(), rows) + notes
+        return html_table(self[0].header(), self.table()) + notes
 
 
 def empty(text: str) -> str | None:
