@@ -20,11 +20,10 @@ from unspool.training.progress import Shown
 from unspool.training.trainer import usual_epochs
 
 FOLDS = 5
-SMALL = 10_000  # rows, beyond which a tenth is enough to choose by
 FEW = 50  # held-out rows, below which folds choose even without a budget,
 FEWEST_EPOCHS = 10  # where a training of so many
 QUICK = 5_000_000  # reads no more steps of sequences than this
-SOME = 500  # held-out rows, below which folds choose where a training reads
+SOME = 500  # held-out rows, below which folds choose with a budget, or where a training reads
 SHORT = 2_000_000  # no more steps
 
 
@@ -93,7 +92,7 @@ def folds_for(config: Config, corpus: Corpus, plans: dict[str, Plan], *, budget:
         groups = np.concatenate([names[part.rows] for part in parts.values()])
         folds = min(FOLDS, len(set(groups.tolist())))
     if budget:
-        small = sum(map(len, parts.values())) <= SMALL
+        small = groups is not None or "valid" not in parts or len(parts["valid"]) < SOME
     else:
         few = groups is not None or len(parts["valid"]) < FEW
         small = few and quick_epochs(parts["train"]) >= FEWEST_EPOCHS
