@@ -26,6 +26,7 @@ from unspool.export import onnx
 from unspool.export.onnx import export_onnx
 from unspool.nn import CELLS, Cell
 from unspool.tasks import TASKS as TASK_KINDS
+from unspool.tasks.transcribe.answer import Transcribing
 
 DOCS = Path(__file__).parents[2] / "docs" / "export.md"
 
@@ -46,7 +47,7 @@ def data(tmp_path_factory) -> Path:
 
 
 WRITES = ("generate", "translate", "summarize", "caption")
-TASKS = ("classify", "regress", "tag", "transcribe", *WRITES)
+TASKS = ("classify", "regress", "tag", "transcribe", "forecast", *WRITES)
 # Shapes that no graph was made for: batch and steps.
 SHAPES = (*((1 + i * 5 % 4, 1 + (i * i + 3 * i) % 29) for i in range(19)), (2, 61))
 # Settings without a graph, and what the documentation says of them.
@@ -60,6 +61,12 @@ REFUSED: dict[str, Callable[[Case, dict[str, Any]], bool]] = {
     ),
     "resampled series (`irregular=resample`)": lambda case, settings: (
         settings.get("irregular") == "resample"
+    ),
+    "forecasts whose intervals are sampled or Student's (`output=student`, `strategy=recursive`)": (
+        lambda case, settings: (
+            settings.get("output") == "student"
+            or (settings.get("output") == "gaussian" and settings.get("strategy") == "recursive")
+        )
     ),
     "decoders that attend to sound (`objective=attention`)": lambda case, settings: (
         settings.get("objective") == "attention"
@@ -107,6 +114,22 @@ def check_export(task: Any, model: Any, out: Path) -> None:
             expected = np.array(check["outputs"][name])
             scale = max(1.0, float(np.abs(expected).max(initial=0)))
             np.testing.assert_allclose(value[0], expected, rtol=0, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize("model", ["bilstm", "transformer"])
+def test_a_transcript_is_the_best_path(model: str, data: Path, tmp_path: Path) -> None:
+    made = make(Case("transcribe", model), data)
+    export_onnx(made.task, made.model, tmp_path / "out", source="run")
+    field: Any = made.task.input_field
+    sounds = made.items()
+    values = field.encode(sounds)
+    items = [field.vectors(values, row).tolist() for row in range(len(sounds))]
+    expected = [
+        answer.text for answer in made.task.predict(made.model, sounds, Transcribing(beam=1))
+    ]
+    answers = program(tmp_path / "out").Model(tmp_path / "out").answers(items)
+    assert [answer["text"] for answer in answers] == expected
+    assert len(set(expected)) > 1
 
 
 class Leaky(Cell):

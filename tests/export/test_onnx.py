@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -226,3 +227,37 @@ def test_an_operation_without_a_form_is_named(reviews, tmp_path, monkeypatch) ->
     with pytest.raises(ConfigError, match=r"this model cannot be exported; got 'special_i0\(\)'"):
         run.export(tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "settings", [{"model": "gru"}, {"model": "linear"}, {"output": "quantiles"}]
+)
+def test_forecasts_with_their_intervals(settings: dict[str, Any], tmp_path) -> None:
+    """predict.py makes the windows of series itself, with gaps, short ones and a second channel."""
+    rng = np.random.default_rng(0)
+    series = np.cumsum(rng.normal(size=(300, 2)), 0)
+    series[40:45, 0] = np.nan
+    options = {"hidden": 8, "epochs": 1} if settings.get("model") != "linear" else {}
+    frame = pd.DataFrame(series, columns=["a", "b"])
+    run = unspool.train(
+        frame, task="forecast", horizon=4, window=12, out=tmp_path / "run", quiet=True,
+        **options, **settings,
+    )  # fmt: skip
+    program = load(run.export(tmp_path / "out").folder)
+    short, ending = series[:5].copy(), series[:60].copy()
+    ending[-2:] = np.nan
+    for item in (series, short, ending, series[:44]):
+        (ours,), (theirs,) = run.predict([item]), program.answers([item.tolist()])
+        for name, expected in (("values", ours.center), ("low", ours.low), ("high", ours.high)):
+            steps = np.array(list(theirs[name].values())).T
+            np.testing.assert_allclose(steps, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_known_ahead_is_refused(tmp_path) -> None:
+    index = pd.date_range("2024-01-01", periods=200, freq="D")
+    frame = pd.Series(np.arange(200.0) % 7, index=index)
+    run = unspool.train(
+        frame, task="forecast", horizon=3, model="linear", out=tmp_path / "run", quiet=True
+    )
+    with pytest.raises(ConfigError, match="what is known ahead cannot be exported"):
+        run.export(tmp_path / "out")

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from unspool.export import elementwise as elementwise
 from unspool.export import products as products
+from unspool.export import windows as windows
 from unspool.export.graph import Graph, Symbol
 from unspool.export.operators import operator
 from unspool.export.recurrence import loop, one_hot, whole_lengths

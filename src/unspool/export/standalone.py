@@ -267,6 +267,41 @@ class SeriesItems:
         return {"values": values, "lengths": lengths}
 
 
+class HistoryItems:
+    """Series whose next steps are forecast: a list of steps, each a list of numbers or one."""
+
+    def __init__(self, settings):
+        self.settings = settings
+
+    def window(self, item, target):
+        """The last steps of a series up to the last value of any target."""
+        x = np.array(item, dtype=np.float32)
+        x = x[:, None] if x.ndim == 1 else x
+        seen = ~np.isnan(x[:, self.settings["targets"]]).all(1)
+        if not seen.any():
+            raise ValueError("a series has no value to go on from")
+        x = x[: np.flatnonzero(seen)[-1] + 1][-self.settings["length"] :]
+        others = x[:, self.settings["extra"]]
+        others = (others - self.settings["mean"]) / self.settings["std"]
+        return x[:, target], np.nan_to_num(others)
+
+    def batch(self, items):
+        targets, length = self.settings["targets"], self.settings["length"]
+        rows = [self.window(item, target) for item in items for target in targets]
+        y = np.zeros((len(rows), length), dtype=np.float32)
+        observed = np.zeros(y.shape, dtype=bool)
+        extra = np.zeros((*y.shape, len(self.settings["extra"])), dtype=np.float32)
+        for i, (values, others) in enumerate(rows):
+            y[i, : len(values)] = np.nan_to_num(values)
+            observed[i, : len(values)] = ~np.isnan(values)
+            extra[i, : len(values)] = others
+        known = np.zeros((len(rows), length + self.settings["horizon"], 0), dtype=np.float32)
+        lengths = np.array([len(values) for values, _ in rows], dtype=np.int64)
+        return {
+            "y": y, "observed": observed, "extra": extra, "known": known, "lengths": lengths
+        }  # fmt: skip
+
+
 class VectorItems:
     """Vectors over time as the package computes them, of sound, pixels and the like."""
 
@@ -312,6 +347,7 @@ READERS = {
     "words": WordItems,
     "ngrams": NgramItems,
     "series": SeriesItems,
+    "history": HistoryItems,
     "vectors": VectorItems,
     "features": FeatureItems,
     "joined": JoinedItems,
@@ -466,6 +502,9 @@ class Model:
         if kind == "numbers":
             numbers = map(float, outputs["numbers"])
             return {"numbers": dict(zip(self.output["names"], numbers)), "text": item}
+        if kind == "forecast":
+            names = self.output["targets"]
+            return {name: dict(zip(names, x.tolist())) for name, x in outputs.items()}
         if kind == "transcript":
             tokens = [int(token) for token in outputs["tokens"] if token]
             return {"text": self.tokenizer.text(tokens)}

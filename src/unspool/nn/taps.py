@@ -168,13 +168,14 @@ def over_time(module: nn.Module, *, reverse: bool = False) -> Iterator[None]:
 
 
 def overridable(function: F) -> F:
-    """The function, unless a positional argument has a `__torch_function__`, which then takes over
+    """The function, unless an argument has a `__torch_function__`, which then takes over
     as it does for functions of torch (`torch.overrides`)."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if has_torch_function(args):
-            return handle_torch_function(call, args, *args, **kwargs)
+        relevant = (*args, *kwargs.values()) if kwargs else args
+        if has_torch_function(relevant):
+            return handle_torch_function(call, relevant, *args, **kwargs)
         return function(*args, **kwargs)
 
     return call  # type: ignore[return-value]

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from torch import Tensor
 
 from unspool.data.calendar import CYCLES, TimeStep, cycles_of, find_step
 from unspool.data.fields.history_steps import at_equal_steps, on_equal_steps, season_of, spread
@@ -26,12 +27,26 @@ from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.vectors import VectorColumn
 from unspool.data.windows import Known, Stretches, WindowBatch
-from unspool.errors import DataError, Option, Setting, choose
+from unspool.errors import ConfigError, DataError, Option, Setting, choose
 from unspool.io.files import stored_state, write_json
 
 FILE = "history.json"
 MOST_MONTHS = 12_000
 UNEVEN = 0.01  # of all steps: a note tells of more
+
+
+class PastBatch(NamedTuple):
+    """What a model reads of a `WindowBatch`."""
+
+    y: Tensor
+    observed: Tensor
+    extra: Tensor
+    known: Tensor
+    lengths: Tensor
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        return tuple(self)
 
 
 class HistorySource(SeriesSource):
@@ -399,6 +414,32 @@ class HistoryField(RecordingField):
     def collate(self, values: Stretches, rows: np.ndarray) -> WindowBatch:
         """The window before the end of each stretch."""
         return values.windows(rows, values.end[rows], length=self.length, horizon=self.horizon)
+
+    def portable(self) -> dict[str, Any]:
+        if self.known_size:
+            raise ConfigError(
+                "what is known ahead cannot be exported: calendars, known and static columns",
+                got=f"{self.known_size} numbers a step",
+                remedy=("train with ", Setting(calendar="none"), " and without the others"),
+            )
+        extra = self.extra_channels
+        return {
+            "kind": "history",
+            "channels": list(self.channels),
+            "targets": self.target_channels,
+            "extra": extra,
+            "mean": self.mean[extra].tolist(),
+            "std": self.std[extra].tolist(),
+            "length": self.length,
+            "horizon": self.horizon,
+        }
+
+    def portable_item(self, steps: int, rng: np.random.Generator) -> np.ndarray:
+        return rng.normal(3, 1, (steps, len(self.channels))).astype(np.float32)
+
+    def portable_batch(self, items: Sequence[Any]) -> PastBatch:
+        values = self.encode(items)
+        return PastBatch(*self.collate(values, np.arange(len(values)))[:5])
 
     def save(self, folder: Path) -> None:
         names = ("channels", "targets", "ahead", "length", "horizon", "season", "cycles")

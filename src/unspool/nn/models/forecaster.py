@@ -19,7 +19,7 @@ from unspool.nn.encoder import Encoder
 from unspool.nn.heads import NumberOutput
 from unspool.nn.masks import at_last, keep_mask, zero_padding
 from unspool.nn.pooling import POOLINGS
-from unspool.nn.taps import Tap
+from unspool.nn.taps import Tap, overridable
 
 FAR = 10.0  # scales of a window, which its future seldom leaves
 
@@ -88,6 +88,7 @@ def uniform(paths: int, steps: int, seed: int) -> Tensor:
     return torch.rand(1, paths, steps, 2, generator=generator).clamp(1e-7, 1 - 1e-7)
 
 
+@overridable
 def align_end(x: Tensor, lengths: Tensor) -> Tensor:
     """x (B, L) with its real steps moved to the end, zeros before them."""
     if bool((lengths == x.shape[1]).all()):
@@ -111,9 +112,10 @@ def patches(x: Tensor, lengths: Tensor, size: int) -> tuple[Tensor, Tensor]:
     real = (steps >= 0) & (steps < lengths[:, None])
     index = torch.where(real, steps, 0).to(x.device)[..., None].expand(-1, -1, x.shape[2])
     patched = zero_padding(x.gather(1, index), real.to(x.device))
-    return patched.view(len(x), count, size * x.shape[2]), (lengths + missing) // size
+    return patched.reshape(x.shape[0], count, size * x.shape[2]), (lengths + missing) // size
 
 
+@overridable
 def side_by_side(*parts: Tensor) -> Tensor:
     """Numbers (B, L), masks and vectors (B, L, K) of the same steps as vectors (B, L, C).
 
@@ -284,7 +286,7 @@ class DirectForecaster(Forecaster):
         x = self.window(side_by_side(z, window.observed, window.extra, known))
         encoded = self.encoder(*patches(x, window.lengths, self.patch))
         c = self.dropout(self.pooling(encoded.outputs, encoded.lengths))
-        o = self.output(c).view(len(z), self.horizon, -1)
+        o = self.output(c).reshape(z.shape[0], self.horizon, self.uncertain.size)
         if self.ahead is not None:
             o = o + self.ahead(future_of(window, self.horizon), c)
         if self.skip is None:

@@ -26,9 +26,11 @@ from unspool.data.split import HoldOut
 from unspool.data.store.columns import Progress, store_columns
 from unspool.data.windows import OriginBatches, Stretches, WindowBatch
 from unspool.errors import ConfigError, DataError, Option, Setting
+from unspool.nn.distributions import StudentT
 from unspool.nn.models.forecaster import Forecaster, Forecasts, RecursiveForecaster, Window
 from unspool.tasks.examples import Example
 from unspool.tasks.forecast.answer import (
+    LEVEL,
     ForecastOptions,
     SeriesForecast,
     next_steps,
@@ -353,6 +355,43 @@ class Forecast(Task):
                 samples=None if sampled is None else sampled[rows].transpose(1, 2, 0),
                 paths=isinstance(model, RecursiveForecaster),
             )
+
+    def export_outputs(self, model: nn.Module, inputs: tuple[Any, ...]) -> dict[str, Any]:
+        """The next steps (B, K, H) of all targets, and intervals where their margins are known."""
+        assert isinstance(model, Forecaster)
+        uncertain, window = model.uncertain, Window(*inputs)
+        recursive = isinstance(model, RecursiveForecaster)
+        if isinstance(uncertain, StudentT) or (recursive and uncertain.samples):
+            raise ConfigError(
+                "these intervals have no form in ONNX and cannot be exported",
+                got=f"output={self.config.model.output}, strategy={self.config.model.strategy}",
+                remedy=("train with ", Setting(output="quantiles"), ", or without it"),
+            )
+        forecast = model(window)
+        tail, shape = (1 - LEVEL) / 2, (-1, len(self.history.targets), self.history.horizon)
+
+        def in_units(z: Any) -> Any:
+            return forecast.center + forecast.scale * z
+
+        center = in_units(uncertain.center(forecast.outputs))
+        outputs = {"values": center}
+        margin = torch.from_numpy(self.margins.at(LEVEL, self.history.horizon)).float()
+        if margin.isfinite().all():
+            low, high = center, center
+            if (
+                not recursive
+                and uncertain.quantile(torch.zeros(1, uncertain.size), tail) is not None
+            ):
+                low, high = (
+                    in_units(uncertain.quantile(forecast.outputs, q)) for q in (tail, 1 - tail)
+                )
+            middle, wide = (low + high) / 2, forecast.scale * margin
+            outputs["low"] = torch.minimum(low - wide, middle)
+            outputs["high"] = torch.maximum(high + wide, middle)
+        return {name: value.reshape(*shape) for name, value in outputs.items()}
+
+    def export_answer(self) -> dict[str, Any]:
+        return {"kind": "forecast", "targets": list(self.history.targets), "coverage": LEVEL}
 
     def sampled(self, model: Any, batch: WindowBatch, options: ForecastOptions) -> np.ndarray:
         """(B, N, H) futures of each window"""
