@@ -502,7 +502,7 @@ class Model:
         if kind == "numbers":
             numbers = map(float, outputs["numbers"])
             return {"numbers": dict(zip(self.output["names"], numbers)), "text": item}
-        if kind == "forecast":
+        if kind == "next steps":
             names = self.output["targets"]
             return {name: dict(zip(names, x.tolist())) for name, x in outputs.items()}
         if kind == "transcript":

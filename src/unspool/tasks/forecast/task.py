@@ -391,7 +391,7 @@ class Forecast(Task):
         return {name: value.reshape(*shape) for name, value in outputs.items()}
 
     def export_answer(self) -> dict[str, Any]:
-        return {"kind": "forecast", "targets": list(self.history.targets), "coverage": LEVEL}
+        return {"kind": "next steps", "targets": list(self.history.targets), "coverage": LEVEL}
 
     def sampled(self, model: Any, batch: WindowBatch, options: ForecastOptions) -> np.ndarray:
         """(B, N, H) futures of each window"""
