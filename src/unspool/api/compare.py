@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -15,10 +16,11 @@ import numpy as np
 from unspool.api.run import Run
 from unspool.api.settings import check_folds, make_config, open_data, refuse_unread_settings
 from unspool.api.train import cross_validate, open_plans, train_plans, with_columns
+from unspool.api.training import data_files, resume_training
 from unspool.config.resolve import changed
 from unspool.data.read.memory import source_of
 from unspool.errors import ConfigError, Option
-from unspool.io.files import write_atomic
+from unspool.io.files import read_json, write_atomic, write_json
 from unspool.tasks import TASKS, Report
 from unspool.tasks.abilities import HasBaselines
 from unspool.training.comparison import mcnemar, mean_interval
@@ -26,6 +28,8 @@ from unspool.training.fold_report import FoldsReport
 from unspool.training.folder import RunFolder
 from unspool.training.output_folder import claimed, refuse_run
 from unspool.training.progress import Note, Progress, Watcher, watching
+
+UNFINISHED = "unfinished.json"  # settings and data of a comparison, until its end
 
 
 class ComparisonRow(NamedTuple):
@@ -196,9 +200,16 @@ def compare(
         shown.note(plan.summary)
         plans = open_plans(plan, first, sources, shown.note)
         check_folds(first, plans)
+        started = {"counts": counts, "data": data_files(plans)}
+        started["settings"] = {
+            name: config.model_dump(mode="json") for name, config in (simple | configs).items()
+        }
+        continued = is_unfinished(folder, started)
         for model, count in counts.items():
             for seed in range(1, count + 1):
-                refuse_run(folder / f"{model}-seed{seed}")
+                if not continued:
+                    refuse_run(folder / f"{model}-seed{seed}")
+        write_json(folder / UNFINISHED, started)
         for model, count in counts.items():
             value = changed((simple | configs)[model], {"train.baseline": False})
             runs = []
@@ -208,6 +219,10 @@ def compare(
                 value = changed(value, {"train.seed": seed})
                 if in_folds:
                     table.append(_fold_row(model, cross_validate(home, value, plans, None, shown)))
+                    continue
+                if home.config_file.exists():
+                    with home.holding():
+                        runs.append(resume_training(home, plans, shown))
                     continue
                 with home.making():
                     runs.append(train_plans(home, value, plans, None, shown))
@@ -221,7 +236,14 @@ def compare(
             write_atomic(folder / "compare.csv", table.csv())
             write_atomic(folder / "compare.md", table.markdown())
             write_atomic(folder / "compare.tex", table.latex())
+        (folder / UNFINISHED).unlink()
     return table
+
+
+def is_unfinished(folder: Path, started: dict[str, Any]) -> bool:
+    """Return whether the folder holds the beginning of this comparison, which was stopped."""
+    path = folder / UNFINISHED
+    return path.exists() and read_json(path) == json.loads(json.dumps(started))
 
 
 def _row(model: str, runs: list[Run]) -> ComparisonRow:

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from unspool.data.fields.field import Portable
 from unspool.errors import ConfigError
 from unspool.export.emit import Axes, Emitted, Named, emit, leaves, rebuilt
-from unspool.export.folder import refuse_full
+from unspool.export.folder import new_folder, refuse_full
 from unspool.export.graph import OPSET
 from unspool.export.int8 import Quantised
 from unspool.export.items import shown_item
@@ -101,10 +101,10 @@ def export_onnx(task: Any, model: nn.Module, folder: Path, *, source: str) -> Ex
     """Write the graphs of a run into a new folder; `source` is the name of the run."""
     refuse_full(folder)
     made = graphs_of(task, model.eval(), source)
-    folder.mkdir(parents=True, exist_ok=True)
-    size = made.write(folder)
-    shutil.copyfile(Path(__file__).with_name("standalone.py"), folder / "predict.py")
-    write_atomic(folder / "README.md", readme(made.graphs, made.manifest))
+    with new_folder(folder) as partial:
+        size = made.write(partial)
+        shutil.copyfile(Path(__file__).with_name("standalone.py"), partial / "predict.py")
+        write_atomic(partial / "README.md", readme(made.graphs, made.manifest))
     return Exported(
         folder,
         tuple(f"{name}.onnx" for name in made.graphs),

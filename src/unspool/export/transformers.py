@@ -18,7 +18,6 @@ weights:
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -32,7 +31,7 @@ from torch import Tensor, nn
 
 from unspool.errors import ConfigError
 from unspool.export.checkpoint import Checkpoint, checkpoint_of, config_of
-from unspool.export.folder import refuse_full
+from unspool.export.folder import new_folder, refuse_full
 from unspool.export.hub_tokenizer import write_tokenizer
 from unspool.io.files import write_atomic, write_json
 from unspool.nn.pretrained.layouts import LAYOUTS
@@ -93,21 +92,15 @@ def export_transformers(
     # Copies: safetensors refuses two names for one memory.
     tensors = {name: tensor.detach().float().clone(memory_format=torch.contiguous_format)
                for name, tensor in tensors.items()}  # fmt: skip
-    fresh, pair = not folder.exists(), task.input_field.kind == "pair"
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        write_json(folder / "config.json", config)
-        write_atomic(folder / "model.safetensors", save(tensors, {"format": "pt"}))
-        error = verify(folder, made, pair=pair)
+    pair = task.input_field.kind == "pair"
+    with new_folder(folder) as partial:
+        write_json(partial / "config.json", config)
+        write_atomic(partial / "model.safetensors", save(tensors, {"format": "pt"}))
+        error = verify(partial, made, pair=pair)
         tokens = write_tokenizer(
-            folder, task.tokenizer, cls=made.cls, pair=pair, longest=made.options.length
+            partial, task.tokenizer, cls=made.cls, pair=pair, longest=made.options.length
         )
-        write_atomic(folder / "README.md", readme(source, made, tokens))
-    except BaseException:
-        shutil.rmtree(folder)
-        if not fresh:
-            folder.mkdir()
-        raise
+        write_atomic(partial / "README.md", readme(source, made, tokens))
     return ExportedFolder(
         folder,
         made.architecture,

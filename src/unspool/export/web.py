@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from unspool.errors import ConfigError, Option
-from unspool.export.folder import refuse_full
+from unspool.export.folder import new_folder, refuse_full
 from unspool.export.onnx import Graphs, graphs_of
 from unspool.io.files import write_atomic, write_json
 
@@ -65,20 +65,20 @@ def export_web(
     files = None if runtime is None else runtime_files(runtime)
     made = graphs_of(task, model.eval(), source)
     refuse_others(made)
-    folder.mkdir(parents=True, exist_ok=True)
-    size = made.write(folder)
-    for path in (*WEB.glob("*.js"), *WEB.glob("*.css"), *(LOOK / name for name in SHARED)):
-        shutil.copyfile(path, folder / path.name)
-    page = Template((WEB / "index.html").read_text(encoding="utf-8"))
-    write_atomic(folder / "index.html", page.substitute(name=escape(source)))
-    if files is None:
-        package = {"private": True, "dependencies": {"onnxruntime-web": "^1.20.0"}}
-        write_json(folder / "package.json", package)
-    for path in files or ():
-        (folder / "runtime").mkdir(exist_ok=True)
-        shutil.copyfile(path, folder / "runtime" / path.name)
-    place = json.dumps(NPM if files is None else "./runtime/")
-    write_atomic(folder / "runtime.js", f"export const RUNTIME = {place};\n")
+    with new_folder(folder) as partial:
+        size = made.write(partial)
+        for path in (*WEB.glob("*.js"), *WEB.glob("*.css"), *(LOOK / name for name in SHARED)):
+            shutil.copyfile(path, partial / path.name)
+        page = Template((WEB / "index.html").read_text(encoding="utf-8"))
+        write_atomic(partial / "index.html", page.substitute(name=escape(source)))
+        if files is None:
+            package = {"private": True, "dependencies": {"onnxruntime-web": "^1.20.0"}}
+            write_json(partial / "package.json", package)
+        for path in files or ():
+            (partial / "runtime").mkdir(exist_ok=True)
+            shutil.copyfile(path, partial / "runtime" / path.name)
+        place = json.dumps(NPM if files is None else "./runtime/")
+        write_atomic(partial / "runtime.js", f"export const RUNTIME = {place};\n")
     return ExportedPage(folder, size, made.error, files is not None)
 
 

@@ -62,7 +62,7 @@ def write_pack(folder: Path, out: Path) -> Packed:
         raise ConfigError(
             "the file exists", where=out, remedy=("name another with ", Option("out"))
         )
-    partial = out.with_name(f".{out.name}.{os.getpid()}.part")
+    partial = out.with_name(f".{out.name}.part")
     try:
         with naming(out), open(partial, "wb") as file:
             files = write_archive(folder, file)

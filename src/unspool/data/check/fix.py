@@ -111,7 +111,10 @@ def check_target(plan: Plan, out: Path) -> None:
             where=table.name,
             remedy="it writes CSV, TSV, JSON lines, fastText, `label text` lines and plain lines",
         )
-    for path in (out, log_path(out)):
+    targets = [out, log_path(out)]
+    if partial_path(out).exists():  # of a process that was killed: the log may have its name
+        targets.pop()
+    for path in targets:
         if path.exists():
             raise ConfigError(
                 "exists already, and nothing is overwritten",
@@ -137,6 +140,10 @@ def bare_suffix(path: Path, compressed: Sequence[str] = (".gz",)) -> str:
 
 def log_path(out: Path) -> Path:
     return out.with_name(f"{out.name}.log.jsonl")
+
+
+def partial_path(out: Path) -> Path:
+    return out.with_name(f".{out.name}.part")
 
 
 def write_fixed(
@@ -195,7 +202,7 @@ class Partial:
     """A text file that gets its name when it is complete; gzip where the name says so."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.part = path, path.with_name(f".{path.name}.part")
+        self.path, self.part = path, partial_path(path)
 
     def __enter__(self) -> IO[str]:
         zipped = self.path.suffix == ".gz"
