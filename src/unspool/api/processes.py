@@ -27,7 +27,7 @@ from unspool.config import Config
 from unspool.data.corpus import Corpus
 from unspool.data.fields.tokens import read_tokenizer
 from unspool.data.plan import Plan
-from unspool.errors import TrainingError, UserError
+from unspool.errors import TrainingError, UserError, as_flags
 from unspool.io.parent import end_with_parent
 from unspool.nn.cells import CELLS
 from unspool.tasks import TASKS, Task
@@ -122,7 +122,8 @@ def run_follower(follower: Follower, exchanges: Any, store: str) -> None:
             load_module(module)
         follow(RunFolder(follower.folder), follower.config, follower.plans, processes, join)
     except UserError as error:
-        print(f"unspool: process {follower.rank + 1}: {error}", file=sys.stderr, flush=True)
+        with as_flags():
+            print(f"unspool: process {follower.rank + 1}: {error}", file=sys.stderr, flush=True)
         sys.exit(1)
 
 
