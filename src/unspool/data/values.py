@@ -245,7 +245,8 @@ def shown_format(form: str) -> str:
         return FORMAT_NAMES[form]
     for letters, word in DAY_LETTERS.items():
         form = form.replace(letters, word)
-    return f"dates of the zone {form_zone(form)}" if form_zone(form) else form
+    zone = form_zone(form)
+    return f"dates of the zone {zone} in the first row" if zone else form
 
 
 def is_encoded(value: Any) -> bool:

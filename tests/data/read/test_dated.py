@@ -13,6 +13,8 @@ from dated import DATED, DAYS, Dated
 import unspool
 from unspool.config import DataConfig
 from unspool.data.read.memory import source_of
+from unspool.data.read.recording import Recording
+from unspool.data.read.zones import clock_of
 from unspool.errors import DataError
 from unspool.tasks.planner import open_plan, usual_columns
 
@@ -149,9 +151,44 @@ def test_the_clock_of_a_zone_is_that_of_the_last_row(tmp_path) -> None:
         (tmp_path / "a.csv").write_text("\n".join(["time,value", *ordered]) + "\n")
         plan = open_plan(tmp_path / "a.csv", DataConfig(**settings), "forecast")
         [series] = [row.values[0] for row in plan.rows()]
-        assert series.zone == "+02:00"
+        assert series.zone == "+02:00 Europe/Berlin"
         assert set(np.diff(series.times)) == {3600}
-        assert series.steps()[-1] == dates[-1].isoformat(" ")
+        assert series.steps() == [date.isoformat(" ") for date in dates]
+
+
+@pytest.mark.parametrize("name", ["Europe/Berlin", "America/New_York", "Australia/Sydney"])
+@pytest.mark.parametrize("step", [timedelta(hours=1), timedelta(days=1)], ids=["hours", "days"])
+def test_dates_ahead_follow_the_rules_of_their_zone(name, step) -> None:
+    """Of hours the instants are even, of days the clock; the oracle is `zoneinfo`."""
+    zone = ZoneInfo(name)
+    start = datetime(2023, 12, 1, tzinfo=zone)
+
+    def dates(first: int, end: int) -> list[datetime]:
+        if step < timedelta(days=1):
+            return [(start.astimezone(UTC) + i * step).astimezone(zone) for i in range(first, end)]
+        return [start + i * step for i in range(first, end)]
+
+    past, later = dates(0, 6000), dates(6000, 16000)
+    if step >= timedelta(days=1):
+        past, later = past[:200], dates(200, 700)
+    instants = np.array([date.timestamp() for date in past])
+    offsets = np.array([date.utcoffset().total_seconds() for date in past], dtype=np.int32)
+    clock = clock_of(instants, offsets)
+    assert clock.zone.endswith(name)
+    series = Recording(np.zeros((len(past), 1), np.float32), (), clock.times, True, zone=clock.zone)
+    assert series.steps() == [date.isoformat(" ") for date in past]
+    ahead = clock.times[-1] + step.total_seconds() * np.arange(1, len(later) + 1)
+    assert series.time_names(ahead) == [date.isoformat(" ") for date in later]
+
+
+def test_offsets_of_no_single_zone_keep_the_last_one() -> None:
+    hours = np.arange(48) * 3600.0 + 1_711_756_800
+    odd = clock_of(hours, np.where(np.arange(48) < 5, 3600, 3 * 3600))
+    assert odd.zone == "+03:00"
+    days = np.arange(60) * 86_400.0 + datetime(2024, 3, 1, 12, tzinfo=UTC).timestamp()
+    east = np.where(days < datetime(2024, 3, 31, tzinfo=UTC).timestamp(), 7200, 10_800)
+    assert clock_of(days, east).zone == "+03:00"  # Athens and Beirut change on the same day
+    assert clock_of(days, np.full(60, 7200)).zone == "+02:00"
 
 
 def test_a_clock_needs_no_header(tmp_path) -> None:

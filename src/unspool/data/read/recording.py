@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from unspool.data.read.zones import zoned_name
 from unspool.data.values import (
     FIRST_DAY,
     ISO,
@@ -41,7 +42,7 @@ class Recording:
     dated     whether the times are dates
     name      what people call it
     static    values that it has as a whole
-    zone      offset of the clock by which dates are read, as in `+02:00`; empty: none is known
+    zone      of the clock by which dates are read, as in `data/read/zones.py`; empty: none is known
     """
 
     values: np.ndarray
@@ -72,7 +73,10 @@ class Recording:
 
     def time_names(self, times: np.ndarray) -> list[str]:
         """Format times of this recording, or later ones, for people."""
-        return [time_name(time, dated=self.dated) + self.zone for time in times.tolist()]
+        return [
+            zoned_name(time, self.zone) or time_name(time, dated=self.dated) + self.zone
+            for time in times.tolist()
+        ]
 
 
 def time_name(time: float, *, dated: bool) -> str:

@@ -16,6 +16,7 @@ from unspool.data.read.layout import DEEP_SAMPLE, Long
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.data.read.recording import Parser, Recording, parse_time
 from unspool.data.read.table import Table
+from unspool.data.read.zones import clock_of
 from unspool.data.values import ISO, form_zone, written, zone_of, zone_seconds
 from unspool.errors import DataError, Option
 
@@ -33,7 +34,8 @@ class Growing:
     times: array[float] = field(default_factory=lambda: array("d"))
     others: list[list[Any]] = field(default_factory=list)  # of each step, what else was asked for
     lines: array[int] = field(default_factory=lambda: array("q"))
-    latest: Any = None  # the cell of the last time
+    offsets: array[int] = field(default_factory=lambda: array("i"))  # of times with a zone
+    ending: str = ""  # that gives the last offset
 
 
 class StepRows(Reader):
@@ -48,6 +50,7 @@ class StepRows(Reader):
     def __init__(self, inner: Table, layout: Long) -> None:
         self.files, self.inner, self.layout = inner.files, inner.reader, layout
         self.table, self.header = inner, True
+        self.zone = form_zone(layout.dates)
         for name in ("name", "shape", "binary", "first_line", "bad_files"):
             setattr(self, name, getattr(inner.reader, name))
         self.by_file = layout.id is None
@@ -196,9 +199,17 @@ class StepRows(Reader):
                     " keeps the order of the rows",
                 ),
             )
-        if not recording.times or time > recording.times[-1]:
-            recording.latest = cell
         recording.times.append(time)
+        if self.zone:
+            self._add_offset(recording, written(cell))
+
+    def _add_offset(self, recording: Growing, date: str) -> None:
+        """Keep the offset of a date; dates in turn have mostly the same."""
+        if recording.offsets and date[-6:] == recording.ending:
+            recording.offsets.append(recording.offsets[-1])
+        else:
+            recording.ending = date[-6:]
+            recording.offsets.append(zone_seconds(ISO + (zone_of(date) or self.zone)))
 
     def _sort(self, recording: Growing) -> None:
         """Sort the steps by time; a DataError for a time that comes twice."""
@@ -218,6 +229,8 @@ class StepRows(Reader):
         recording.values = array("f", values[order].tobytes())
         recording.times = array("d", times[order].tobytes())
         recording.lines = array("q", (recording.lines[int(i)] for i in order))
+        if recording.offsets:
+            recording.offsets = array("i", (recording.offsets[int(i)] for i in order))
         if recording.others:
             recording.others = [recording.others[int(i)] for i in order]
 
@@ -271,12 +284,12 @@ class StepRows(Reader):
                 remedy="correct it, or leave the cell empty as a gap",
             )
         dates, name, times = self.layout.dates, self._name(growing), None
-        zone = form_zone(dates)
+        zone = self.zone
         if self.layout.time is not None:
             times = np.frombuffer(growing.times, dtype=np.float64)
-        if times is not None and zone and growing.latest is not None:
-            zone = zone_of(written(growing.latest)) or zone  # it changes in summer
-            times = times + zone_seconds(ISO + zone) - zone_seconds(ISO + form_zone(dates))
+        if times is not None and len(growing.offsets):
+            offsets = np.frombuffer(growing.offsets, dtype=np.int32)
+            times, zone = clock_of(times - zone_seconds(ISO + zone), offsets)
         return Recording(values, names, times, dates is not None, name, zone=zone)
 
     def _name(self, recording: Growing) -> str:
