@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from unspool.config import DataConfig
 from unspool.data import profile as module
 from unspool.data.profile import ColumnProfile
 from unspool.data.read import Column
+from unspool.errors import DataError
+from unspool.tasks.planner import open_plan
 
 COLUMNS = {
     "is_label": ["pos", "neg"] * 20,
@@ -42,3 +46,9 @@ def test_each_fact_is_computed_once(monkeypatch) -> None:
     assert column.profile.is_label
     assert column.profile.is_class
     assert len(calls) == 1
+
+
+def test_arrays_of_gaps_alone_are_named(tmp_path) -> None:
+    np.save(tmp_path / "gaps.npy", np.full((20, 10, 3), np.nan))
+    with pytest.raises(DataError, match=r"gaps.npy: holds arrays without a number: all .* NaN"):
+        open_plan(str(tmp_path / "gaps.npy"), DataConfig(), None)

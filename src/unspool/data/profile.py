@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from unspool.data.values import find_format, is_date, is_encoded, is_missing, is_number
 
 LONGEST_LABEL = 40  # characters, on average
@@ -117,6 +119,15 @@ class ColumnProfile:
         """Whether values are of these types, but for missing ones."""
         values = [value for value in self.sample if value is not None]
         return bool(values) and all(isinstance(value, kinds) for value in values)
+
+    @cached_property
+    def is_empty_arrays(self) -> bool:
+        """Whether values are arrays, or recordings, of NaN alone."""
+        arrays = [getattr(v, "values", v) for v in self.sample if v is not None]
+        floats = [a for a in arrays if isinstance(a, np.ndarray) and a.dtype.kind == "f"]
+        return (
+            bool(floats) and len(floats) == len(arrays) and all(np.isnan(a).all() for a in floats)
+        )
 
     @cached_property
     def is_phrases(self) -> bool:

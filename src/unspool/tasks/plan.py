@@ -18,7 +18,7 @@ from unspool.data.read.files import TEXTS as ENDINGS
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.read.media import MUSIC
 from unspool.data.read.reader import SAMPLE
-from unspool.errors import DataError, Message, Option
+from unspool.errors import DataError, Message, Option, Setting
 from unspool.text.words import NEWLINE
 
 DEEP_SAMPLE = 100_000  # rows looked at to see whether a column changes in a sorted file
@@ -70,7 +70,7 @@ def documents(table: Table, task: str) -> Table:
 
 
 def refuse_names(table: Table, column: Column) -> None:
-    """Raise a DataError where what would be read as texts are names of texts beside a table."""
+    """Raise a DataError where what would be read as texts are names of files beside a table."""
     names = [str(value) for value in column.sample if value not in (None, "")]
     one_word = all(len(name.split()) == 1 for name in names)
     if not table.files or not one_word or len(set(names)) < max(2, len(names)):
@@ -87,6 +87,20 @@ def refuse_names(table: Table, column: Column) -> None:
                     " endings; ",
                     Option(text=column.name),
                     " reads the names themselves",
+                ),
+            )
+        if all("." in name and index.contains(folder, name) for name in names):
+            raise DataError(
+                f"column {column.name!r} holds names of files in {folder}, which are not read as"
+                " texts",
+                where=table.name,
+                got=names[0],
+                remedy=(
+                    "say what they are, for example ",
+                    Setting(input="video"),
+                    ", put them into folders by label, or use ",
+                    Option(text=column.name),
+                    " to read the names themselves",
                 ),
             )
 

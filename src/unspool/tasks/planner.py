@@ -287,6 +287,12 @@ def no_plan_error(table: Table, task: str) -> DataError:
                 " reads them as text",
             ),
         )
+    if any(column.profile.is_empty_arrays for column in table.columns):
+        return DataError(
+            "holds arrays without a number: all values are NaN",
+            where=table.path,
+            remedy="check how the file was written",
+        )
     return DataError(
         f"was read as {table.reader.title}, which holds nothing for {task}",
         where=table.path,

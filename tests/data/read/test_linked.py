@@ -77,3 +77,18 @@ def test_texts_that_are_not_there(tmp_path) -> None:
     (tmp_path / "texts" / "004.txt").unlink()
     with pytest.raises(DataError, match="1 of 20 rows name a text that is not there; got '004'"):
         open_plan(tmp_path, DataConfig())
+
+
+@pytest.mark.parametrize("folder", [".", "clips"])
+def test_names_of_files_are_not_learnt_as_texts(tmp_path, folder) -> None:
+    """Of any kind that a table does not name by itself."""
+    (tmp_path / folder).mkdir(exist_ok=True)
+    rows = []
+    for i in range(12):
+        (tmp_path / folder / f"c{i}.npy").write_bytes(b"x")
+        rows.append(f"c{i}.npy,{'ab'[i % 2]}")
+    (tmp_path / "clips.csv").write_text("\n".join(["file,label", *rows]) + "\n")
+    with pytest.raises(DataError, match=r"'file' holds names of files.*c0.npy.*input="):
+        open_plan(str(tmp_path / "clips.csv"), DataConfig(), None)
+    plan = open_plan(str(tmp_path / "clips.csv"), DataConfig(text="file"), None)
+    assert plan.task == "classify"
