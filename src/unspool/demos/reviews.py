@@ -72,7 +72,7 @@ def run(write: Callable[[str], None]) -> None:
         data = Path(scratch) / "reviews.csv"
         write_csv(data, reviews(3000, seed=1))
         write(
-            "Three thousand restaurant reviews that only word order can tell apart, and a BiLSTM:"
+            "Three thousand restaurant reviews that no single word tells apart, and a BiLSTM:"
         )
         write("")
         result = train(
