@@ -46,7 +46,7 @@ def test_pictures_of_a_run(unspool, classifier, tmp_path) -> None:
     where = ("--pictures", tmp_path, "--format", "svg", "--compare", classifier)
     assert unspool("look", classifier, *where).code == 0
     made = sorted(path.name for path in tmp_path.iterdir())
-    assert made == ["confusion.svg", "graph.svg", "learning.svg", "reliability.svg"]
+    assert made == ["classes.svg", "confusion.svg", "graph.svg", "learning.svg", "reliability.svg"]
 
 
 def test_gradients(unspool, writer, tmp_path) -> None:

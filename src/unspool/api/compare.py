@@ -20,7 +20,7 @@ from unspool.api.training import data_files, resume_training
 from unspool.config.resolve import changed
 from unspool.data.read.memory import source_of
 from unspool.errors import ConfigError, Option
-from unspool.io.files import read_json, write_atomic, write_json
+from unspool.io.files import read_json, write_atomic
 from unspool.tasks import TASKS, Report
 from unspool.tasks.abilities import HasBaselines
 from unspool.training.comparison import mcnemar, mean_interval
@@ -209,7 +209,7 @@ def compare(
             for seed in range(1, count + 1):
                 if not continued:
                     refuse_run(folder / f"{model}-seed{seed}")
-        write_json(folder / UNFINISHED, started)
+        write_atomic(folder / UNFINISHED, json.dumps(started))
         for model, count in counts.items():
             value = changed((simple | configs)[model], {"train.baseline": False})
             runs = []

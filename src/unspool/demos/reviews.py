@@ -71,9 +71,7 @@ def run(write: Callable[[str], None]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         data = Path(scratch) / "reviews.csv"
         write_csv(data, reviews(3000, seed=1))
-        write(
-            "Three thousand restaurant reviews that no single word tells apart, and a BiLSTM:"
-        )
+        write("Three thousand restaurant reviews that no single word tells apart, and a BiLSTM:")
         write("")
         result = train(
             data,
