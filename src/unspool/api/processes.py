@@ -49,7 +49,7 @@ class Module(NamedTuple):
 
 
 class Follower(NamedTuple):
-    """What a process needs to follow the first one."""
+    """Input of a process that follows the first one."""
 
     rank: int
     size: int

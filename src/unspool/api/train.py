@@ -114,7 +114,7 @@ def train(
         plan = replace(plan, weights=checked_weights(weights, plan))
         if model == AUTO:
             check_rescue(rescue, several=Option(model="auto"))
-            if requested_processes(settings) is not None:
+            if {"processes", "train.processes"} & settings.keys():
                 raise ConfigError(
                     (Option("processes"), " is for one training"),
                     got=Option(model="auto"),

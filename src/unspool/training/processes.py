@@ -157,7 +157,7 @@ class Processes:
             ) from error
 
     def failure(self) -> str:
-        """What has happened to another process."""
+        """Return a line that names the process that ended or hangs."""
         for rank, process in self.started.items():
             process.join(1.0)
             if process.exitcode is not None:
